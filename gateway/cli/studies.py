@@ -179,9 +179,8 @@ def simulate(
     files = {"out": out, "scores": scores, "plot": plot, "animation": animation}
     check_results(files, [room])
     try:
+        read = room_of(room)
         with stages(in_lines=True) as stage:  # minutes of silence look like death
-            stage("reading the room")
-            read = room_of(room)
             stage("working out what its thermometers feel of whom")
             told = simulated(make_model(read, estimator), seed, files, stage)
     except KeyboardInterrupt:

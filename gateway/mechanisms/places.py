@@ -17,7 +17,8 @@ from physics.fleet import Fleet
 from physics.points import Points, cells_of, read_points
 
 from ..faults import OperatorFault, suggestion
-from .worlds import EXAMPLES, Floats, Inputs
+from .summary import say_most
+from .worlds import EXAMPLES, TRUTH, Floats, Inputs
 
 _USERS = 10_000
 IN_TURN = "ask for --set readings={rows}, which shares epsilon among them"
@@ -283,7 +284,7 @@ class StandingCrowd:
     mechanism: str
     cells: Any  # (answers, people), flat
     columns: int  # of the grid that these are cells of
-    outside: str
+    said: str
 
     def fleet(self, devices: Iterable[Any]) -> Fleet:
         """Return devices that answer for these people.
@@ -297,8 +298,8 @@ class StandingCrowd:
             raise OperatorFault(str(fault)) from fault
 
     def living(self, fleet: Fleet) -> AbstractContextManager[str]:
-        """Let nothing pass, and say who stands elsewhere than it seems."""
-        return nullcontext(self.outside)
+        """Let nothing pass, and say where most of them stand, and who elsewhere than it seems."""
+        return nullcontext(self.said)
 
 
 def stand(
@@ -334,9 +335,22 @@ def stand(
             "a device without a person has no place to report. Set "
             f"[{mechanism}] devices to the number of people, or name a file with more"
         )
-    clauses = _tell_left_over(points, found.cells.shape[1], people), found.beyond()
+    told = f"{TRUTH}: {_say_where(found.cells[0, :people], grid, query.grid)} when first asked"
+    clauses = told, _tell_left_over(points, found.cells.shape[1], people), found.beyond()
     said = "; ".join(filter(None, clauses))
     return StandingCrowd(mechanism, found.cells, grid.shape[0], said)
+
+
+def _say_where(cells: NDArray[np.int64], grid: Grid, seen: Grid) -> str:
+    """Return in words where most people are who stand in these cells of a grid.
+
+    Args:
+        seen: the map's grid, as whose cells they are added up.
+    """
+    (columns, rows), (across, down) = seen.shape, grid.shape
+    y, x = np.divmod(cells, across)
+    counts = np.bincount(y * rows // down * columns + x * columns // across, None, columns * rows)
+    return say_most(counts.reshape(rows, columns) / len(cells), seen)
 
 
 def _tell_left_over(points: str, there: int, people: int) -> str:

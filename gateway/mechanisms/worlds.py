@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 # The data sets that --points knows by name; a file of such a name is ./normal.
 EXAMPLES = ("normal", "szipf", "mnormal")
+TRUTH = "the truth, which only this simulation knows"  # before what a map is to be held against
 Numbers = dict[str, Any]
 Found = Heatmap | Unresolved
 
@@ -72,7 +73,7 @@ class Stand(Protocol):
         """Return devices, each an identity and its budget, that stand there."""
 
     def living(self, fleet: Any) -> AbstractContextManager[str]:
-        """Let time pass for a fleet, and give a sentence about it; empty where nothing moves."""
+        """Let time pass for a fleet, and give a sentence: what is there, and what changes."""
 
 
 @dataclass(frozen=True)

@@ -186,6 +186,11 @@ def _tell(
         enrolled = body.get("sensors_enrolled")
         used = f"{mechanism.words.who_answers} used: {body['sensors_used']}"
         lines.append(used + f" of {enrolled}." * bool(enrolled))
+        if 2 * body["sensors_used"] < (enrolled or 0) and isinstance(found, Heatmap):
+            lines.append(
+                "Less than half answered, and the map knows nothing of the others. Set quorum "
+                "under [rounds] to have none drawn of so few."
+            )
     return [*lines, *mechanism.lines(found)]
 
 

@@ -18,6 +18,8 @@ from recovery.thermal import Query
 from recovery.thermal.noise import follower
 
 from ...faults import OperatorFault
+from ...mechanisms.summary import format_place
+from ...mechanisms.worlds import TRUTH
 from .day import Living, Thermometers
 from .rooms import format_clock, parse_clock, room_of, views_of
 
@@ -88,11 +90,23 @@ class Scene:
             yield (
                 f"the room {self.room.name} lives from {format_clock(self.at_s)} to "
                 f"{format_clock(self.room.day.until_s)}, {self._speed:g} times as fast as the "
-                "clock, and then stays as it is; its devices have recorded it empty"
+                "clock, and then stays as it is; its devices have recorded it empty; "
+                f"{TRUTH}: {self._tell_people()}"
             )
         finally:
             over.set()
             thread.join()
+
+    def _tell_people(self) -> str:
+        """Return who is there from now on, from when to when, and where for longest."""
+        told = []
+        for track in self._living.day.tracks:
+            if track.at_s[-1] > self.at_s:
+                start = int(np.diff(track.at_s).argmax()) if len(track.at_s) > 1 else 0
+                place = format_place(track.places_m[start], self._query.grid)
+                span = f"{format_clock(track.at_s[0])} to {format_clock(track.at_s[-1])}"
+                told.append(f"{track.name} {span}, longest at {place}")
+        return "; ".join(told) or "nobody comes"
 
     def _live(self, fleet: Fleet, over: threading.Event) -> None:
         """Follow the clock, step by step, and show the fleet what there is."""

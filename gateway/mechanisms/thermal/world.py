@@ -25,8 +25,8 @@ from recovery.thermal.seen import deviation, sensors_m
 
 from ...faults import OperatorFault
 from ...output import Stage
-from ..summary import format_distance
-from ..worlds import Inputs, Numbers, Played, Seen, Stand, Told
+from ..summary import format_distance, format_place
+from ..worlds import TRUTH, Inputs, Numbers, Played, Seen, Stand, Told
 
 # A room that exists in the simulator alone, so that a map can be held against the truth.
 
@@ -161,14 +161,18 @@ class Still:
         return fleet_in(self.room, devices)
 
     def living(self, fleet: Fleet) -> AbstractContextManager[str]:
-        """Let nothing pass, and say where nobody is there yet."""
-        first = self.room.query.empty_readings
-        if not first:
-            return nullcontext("")
-        return nullcontext(
-            f"nobody is there yet in the first {first} readings of each device, which the "
-            "deployment says are of an empty room; each start of this fleet begins with them"
+        """Let nothing pass, and say where the sources stand, and where nobody is there yet."""
+        scene, grid = self.room.scene, self.room.query.grid
+        told = f"{TRUTH}: sources stand at " + ", ".join(
+            f"{format_place(place, grid)} (intensity {heat:g})"
+            for place, heat in zip(scene.places, scene.intensities, strict=True)
         )
+        if first := self.room.query.empty_readings:
+            told += (
+                f"; nobody is there yet in the first {first} readings of each device, which the "
+                "deployment says are of an empty room; each start of this fleet begins with them"
+            )
+        return nullcontext(told)
 
 
 def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:

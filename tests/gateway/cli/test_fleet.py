@@ -41,7 +41,7 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
         hearing(deployment.mqtt, f"heatveil/1/{deployment.site.name}/+/state") as heard,
         processes.Child(command, text=True, **piped) as fleet,
     ):
-        first = fleet.stdout.readline()
+        first = [fleet.stdout.readline().strip() for _ in range(2)]
         serve = [PROGRAM, "serve", "--config", site, "--rounds", "1"]
         served = processes.run(serve, capture_output=True, text=True, timeout=60, check=False)
         os.killpg(fleet.pid, signal.SIGINT)  # as a terminal does: all of them hear it
@@ -49,7 +49,7 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
         eventually(lambda: set(states().values()) <= {b"disconnected", b"lost"}, 10)
     assert served.returncode == 0, served.stderr
     assert fleet.returncode == 0, log
-    return [first.strip(), *rest.splitlines()], states(), log
+    return [*first, *rest.splitlines()], states(), log
 
 
 @pytest.mark.long
@@ -60,6 +60,7 @@ def test_a_fleet_says_goodbye_and_what_became_of_its_frames(living: Path) -> Non
 
     assert said[0].startswith("6 devices are on the broker")
     assert said[0].endswith("; Ctrl-C ends them")
+    assert re.match(r"the truth, which only .* knows: sources stand at \d+\.\d\d m \(int", said[1])
     assert found, said
     assert found.groups() == ("6", "6", "6", "0", None)
     assert set(states.values()) == {b"disconnected"}

@@ -225,6 +225,7 @@ def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil)
     assert drawn.index(most) == mass.argmax()
     assert lines[2] == " 0 to 10 m"
     assert "Sensors used: 5 of 6." in lines
+    assert "Less than half" not in said.out
     assert "Formally: epsilon 8, delta 1/100000." in lines
 
 
@@ -237,10 +238,11 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(
         two = bytes.fromhex(reader.round(2).name_hex)
     store = Store.of(deployment)
     store.close_round(two, [0] * 6, 4)
-    store.keep_map(two, json.dumps(kept.body | {"number": 2}))
+    store.keep_map(two, json.dumps(kept.body | {"number": 2, "sensors_used": 2}))
     store.close()
 
     lines = heatveil("show", "--config", kept.path).out.splitlines()
+    assert lines[lines.index("Sensors used: 2 of 6.") + 1].startswith("Less than half answered")
     assert [re.findall(r"\d+", one) for one in lines if one.startswith("Drawn from 9")] == [
         ["9", "1", "2"]
     ]

@@ -140,10 +140,7 @@ def test_who_interrupts_it_finds_nothing_left(
     assert said.status == 130
     # Where nobody sees a spinner, a line for each stage says that it is alive.
     *lines, last = said.err.splitlines()
-    assert lines[:2] == [
-        "reading the room ...",
-        "working out what its thermometers feel of whom ...",
-    ]
+    assert lines[0] == "working out what its thermometers feel of whom ..."
     assert "living through the day ..." in lines
     assert len(lines) == len(set(lines))
     assert last == "stopped; nothing was written"
@@ -252,6 +249,7 @@ def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPa
         Service(deployment, enrol.derive_devices(made.secrets), on_event=events.append) as service,
     ):
         assert "lives from 10:00 to 14:00, 3600 times as fast as the clock" in said
+        assert "only this simulation knows: Ada " in said
         service.run()
     assert set(threading.enumerate()) <= threads
     sent = [event["values"] for event in events if event["kind"] == "release"]

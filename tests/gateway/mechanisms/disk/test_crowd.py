@@ -117,6 +117,7 @@ def test_everybody_stands_where_the_file_says(square: Deployment, tmp_path: Path
     assert [fleet.read(name, None) for name in fleet.names] == cells
     with there.living(fleet) as said:
         assert "1 of the points stands beyond the grid" in said
+        assert "only this simulation knows: 33% near " in said
 
 
 def test_who_has_no_device_is_told_of(square: Deployment, tmp_path: Path) -> None:
