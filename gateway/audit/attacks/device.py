@@ -363,8 +363,8 @@ def judge_single_sensors(
     yield claim_at_most(
         "of a single sensor, two readings are told as far apart as promised: no noise is wasted",
         1.0,
-        seen.mu / found.found,
-        bound=seen.mu / found.high,
+        seen.mu / max(found.found, _LEAST),
+        bound=seen.mu / max(found.high, _LEAST),
         unit="sigmas promised / found",
         samples=below.size,
         alpha=effort.alpha,
