@@ -52,12 +52,12 @@ async def within_ms(ms, awaitable):
         return await awaitable
 
 
-def no_delay(stream):
+def set_no_delay(stream):
     """Let `drain` wait till all of it went; what is written goes out at once (RFC 896)."""
     stream.transport.set_write_buffer_limits(1, 0)  # in TLS 0 would be for ever
 
 
-def unsent(stream):
+def count_unsent(stream):
     """Return how many bytes that were written to a stream still wait to go out."""
     return stream.transport.get_write_buffer_size()
 

@@ -7,7 +7,7 @@ in words.txt beside this file. From source nothing calls this.
 LONGEST = 600  # bytes of a sentence
 
 
-def say(place, values=None):
+def read_sentence(place, values=None):
     """Return the sentence that begins there, with its values in it.
 
     Whatever goes wrong, a text comes back: the fault that was to be told must not become another.

@@ -34,7 +34,7 @@ def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
     return Held(opening, config.identity.sensors, step)
 
 
-def recorded_ms(config):
+def find_recorded_ms(config):
     """Return when the counts of the empty room were recorded, for `meta`; None if not said."""
     at_s = config.driver["recorded_s"]
     return None if at_s is None else 1000 * at_s

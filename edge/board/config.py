@@ -119,7 +119,7 @@ def check(body, path=PLACE):
     if summed == (mechanism in mechanisms.LOCAL + (central,)):
         usual = " or ".join(mechanisms.LOCAL)
         raise fault(path, "has another mechanism", usual + ", or one of central or a roster")
-    if mechanisms.reads(mechanism) == "place" and (told["sensors"] != 1 or told["tables"]):
+    if mechanisms.find_reads(mechanism) == "place" and (told["sensors"] != 1 or told["tables"]):
         raise fault(path, "has several sensors or tables, and tells a place", "of one sensor")
     for word, least, most in (("sensor", 0, 65535), ("sensors", 1, 1024)):
         _between(told, word, least, most, path)

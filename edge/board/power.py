@@ -61,7 +61,7 @@ class Watchdog:
         if self._inner is not None:
             self._inner.feed()
 
-    def still(self):
+    def stop_timer(self):
         """Let no timer run any more: from now on each `feed` is one of ours."""
         if self._timer is not None:
             self._timer.deinit()
@@ -89,7 +89,7 @@ def sleep(machine, wake_s, watchdog, platform=sys.platform):
     left_ms = wake_s * 1000
     if platform != "rp2":
         machine.deepsleep(left_ms if platform == "esp32" else min(left_ms, LONGEST_MS))
-    watchdog.still()
+    watchdog.stop_timer()
     while left_ms > 0:
         watchdog.feed()
         machine.lightsleep(min(left_ms, PIECE_MS))
@@ -142,7 +142,7 @@ class Nap:
         self._rtc_s = rtc_s
         self._asleep_s = asleep_s
 
-    def taken(self, record):
+    def take(self, record):
         """Return the Record that was left, and erase it; None where it is not one of this Record.
 
         Its counter is the last epoch reserved. A boot without this memory raises that, and a
@@ -161,17 +161,17 @@ class Nap:
         self.left = None if left is None or left.counter != record.epoch else left
         return self.left
 
-    def ahead(self, epoch, chain):
+    def find_reserve(self, epoch, chain):
         """Return the last epoch to reserve, and its chain key, from those of this boot."""
         for _ in range(self._wakes):
             chain = ratchet(chain)
         return epoch + self._wakes, chain
 
-    def slept(self, window):
+    def count_sleep(self, window):
         """Count the sleep that has ended; return whether a bucket of the window did in it."""
         return self._rtc_s is not None and window.wake(self._asleep_s, self._rtc_s())
 
-    def leave(self, reserved, epoch, spent, round, chain, limits, window):
+    def save(self, reserved, epoch, spent, round, chain, limits, window):
         """Keep what the next boot may go on with; where that fails it goes by the slots alone."""
         kept = b""
         if window:

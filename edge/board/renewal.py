@@ -60,18 +60,18 @@ class Updates:
             ack = {"verb": "update", "version": 0, "taken": False, "why": why}
         return self._say(ack)
 
-    def due(self, now_ms):
-        """Return what to ask for, to let go of and to say, as `update.Update.due`."""
-        wanted = self._open and self._open.due(now_ms)
+    def poll(self, now_ms):
+        """Return what to ask for, to let go of and to say, as `update.Update.poll`."""
+        wanted = self._open and self._open.poll(now_ms)
         if wanted:
             self._say(wanted[2])
         return wanted
 
-    def said(self):
+    def describe(self):
         """Return what `meta` says of it."""
         return {"release": self.number, "trial": self.trial, "update": self._why}
 
-    async def keep(self, parts):
+    async def watch(self, parts):
         """Start the board again once another release is in force; see the trial of this one end.
 
         parts: of the board that runs (`start.Parts`).
@@ -84,14 +84,14 @@ class Updates:
             if parts.device is not None and parts.device.waits:
                 continue  # a device that hangs so is the base's timer's
             if self.trial and second >= self._last_s:
-                parts.ring.keep()
+                parts.ring.save()
                 firmware.give_up()
             if parts.device is None:
                 continue
             if self.ready:
-                parts.ring.keep()
+                parts.ring.save()
                 await assemble.farewell(parts.client, self._who, b"disconnected")
-                parts.ring.keep()  # a Round may have come, and been answered, meanwhile
+                parts.ring.save()  # a Round may have come, and been answered, meanwhile
                 parts.machine.reset()
             calm_ms = calm_ms + 1000 if parts.client.connected and not len(parts.ring) else 0
             self.judge(parts, calm_ms >= CALM_MS)
@@ -115,7 +115,7 @@ class Updates:
 
             release.write(release.change(release.read(), tries=0))
             self.trial = False
-            parts.device.tell()
+            parts.device.announce()
             forget("edge.board.release")
 
     def _say(self, ack):

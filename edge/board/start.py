@@ -10,10 +10,10 @@ import os
 import sys
 
 from ..core.compat import Uptime, forget, spread
-from ..mechanisms import reads
+from ..mechanisms import find_reads
 from ..net.device import Device
 from ..net.link import sleep_ms, until
-from ..net.tls import Clock, ask
+from ..net.tls import Clock, set_clock
 from . import assemble, drivers, led, power
 from .binding import COPIED, board_number
 from .net import Station
@@ -33,13 +33,16 @@ def run(refuse_mode, give_up=lambda: None):
     parts = None
     try:
         config = load()
-        if reads(config.mechanism) == "place":
+        if find_reads(config.mechanism) == "place":
             from . import places
 
             sensor = places.of_board(config, machine)
         else:
             sensor = assemble.sensor_of(
-                config, drivers.i2c(machine), drivers.one_wire(machine), drivers.analog(machine)
+                config,
+                drivers.i2c(machine),
+                drivers.one_wire(machine),
+                drivers.analog(machine),
             )
         name = "LED" if config.led is None else config.led
         light = led.Led(led.pin(machine, name))
@@ -62,7 +65,7 @@ def run(refuse_mode, give_up=lambda: None):
         sys.stdout.write("heatveil: %s, so it starts again\n" % type(fault).__name__)
     parts.watchdog.feed()
     _rest(parts)
-    parts.ring.keep()
+    parts.ring.save()
     machine.reset()
 
 
@@ -113,13 +116,13 @@ class Parts:
             import ntptime
 
             there = (lambda: True) if radio is None else radio.isconnected
-            jobs.append(ask(self.clock, there, ntptime.settime, sleep_ms))
+            jobs.append(set_clock(self.clock, there, ntptime.settime, sleep_ms))
         if self.config.wake_s and not copied:
             jobs.append(self._nap())
-        if reads(self.config.mechanism) == "place":
+        if find_reads(self.config.mechanism) == "place":
             jobs.append(self.sensor.keep(sleep_ms))
         if self.updates is not None and not copied:
-            jobs.append(self.updates.keep(self))
+            jobs.append(self.updates.watch(self))
         await asyncio.gather(*jobs)
 
     async def _answer(self):
@@ -144,7 +147,7 @@ class Parts:
             mechanism=self.config.mechanism,
             updates=self.updates,
         )
-        device.node.recorded_ms = assemble.recorded_ms(self.config)
+        device.node.recorded_ms = assemble.find_recorded_ms(self.config)
         await device.run()
 
     def _ill(self):
@@ -168,12 +171,12 @@ class Parts:
                 break
         if self.updates is not None:
             self.updates.judge(self, calm >= CALM_MS)
-        self.ring.keep()
+        self.ring.save()
         await assemble.farewell(self.client, self.config.identity, b"sleeping")
         self.led.dark()  # first, for some lights hang on the radio's chip
         if self.station is not None:
             self.station.off(True)  # no task joins it again: from here on none runs
-        self.ring.keep()  # a Round may have come, and been answered, during the farewell
+        self.ring.save()  # a Round may have come, and been answered, during the farewell
         if self.nap is not None and not self.budget.fault:
             self.budget.sleep(self.nap)
         power.sleep(self.machine, self.config.wake_s, self.watchdog)

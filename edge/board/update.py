@@ -88,7 +88,7 @@ class Update:
                 return _ack(self._number, why or "it is whole, and is tried now", not why)
         return None
 
-    def due(self, now_ms):
+    def poll(self, now_ms):
         """Return what to ask for and to let go of now, and what to say; None for nothing.
 
         The first two are topics; each may be None.

@@ -204,7 +204,7 @@ class Budget:
         """Return why nothing is answered when it is exhausted."""
         return EXHAUSTED
 
-    def said(self):
+    def describe(self):
         """Return what `meta` says of it."""
         return {"left": self.left}
 
@@ -229,7 +229,7 @@ class Budget:
         if record.window and self.window is None:
             raise Lost("it has a window: open_budget opens it")
         self.mended = self._copies.mended
-        woken = None if nap is None else nap.taken(record)
+        woken = None if nap is None else nap.take(record)
         paid = woken.spent if woken else record.spent
         if woken and woken.epoch <= record.epoch and not self.mended:
             self._reserved, self._end = (record.epoch, record.chain), record.spent
@@ -240,7 +240,7 @@ class Budget:
         chain = ratchet(record.chain) if record.epoch else record.chain
         epoch = record.epoch + 1
         if nap is not None:
-            self._reserved = nap.ahead(epoch, chain)
+            self._reserved = nap.find_reserve(epoch, chain)
         self.spent = paid  # what is paid for already is not lost with the last epoch reserved
         self._put(epoch, record.spent, record.round, chain, record.limits)
         self.epoch, self.chain, self.limits = epoch, chain, record.limits
@@ -296,7 +296,7 @@ class Budget:
         self.fault = ASLEEP
         if self._reserved is not None:
             last, own = self._reserved[0], self.limits
-            nap.leave(last, self.epoch, self.spent, self.round, self.chain, own, self.window)
+            nap.save(last, self.epoch, self.spent, self.round, self.chain, own, self.window)
 
     def _ready(self):
         if self.fault:

@@ -62,7 +62,7 @@ class Node:
         self.budget = budget
         self._follower = follower
         self.ahead = Ahead(identity, budget)
-        self._warm = mechanisms.reads(mechanism) == "temperature"
+        self._warm = mechanisms.find_reads(mechanism) == "temperature"
         self._has = (step, (tables, self.ahead.build)) if self._warm else ()
         # What is drawn ahead: of a temperature variance and tables' bits. Till a Round came, which
         # tells the next.
@@ -70,7 +70,9 @@ class Node:
         if self._warm:
             self.half = mechanisms.module_of(mechanism)
         else:
-            self.half, self._like = mechanisms.half(mechanism, identity, step, follower, tables)
+            self.half, self._like = mechanisms.make_half(
+                mechanism, identity, step, follower, tables
+            )
         self._seals = hasattr(self.half, "sealed")
         self._asks = wire.round_topic(identity.site, self.half.NAME)
         self._site_key = wire.signer(identity.site_key, self._asks)
@@ -102,10 +104,10 @@ class Node:
         try:
             where = wire.round_topic(self.identity.site, mechanism) if mechanism else self._asks
             mechanism = mechanism or self.half.NAME
-            round, name = self.opened(message, where)
+            round, name = self.open_round(message, where)
             if name == self._name:
                 return self._frame
-            if self.budget.window and self.budget.lapsed(round.number):
+            if self.budget.window and self.budget.has_lapsed(round.number):
                 self._paid = None
             if round != self._paid:  # else the sensor failed, after all else was settled
                 self.refusal = self._objection(round, mechanism, now_ms) or self._charge(round)
@@ -132,13 +134,13 @@ class Node:
                 self.refusal = "its report could not be sealed"
             return None
         self.faults = 0
-        if self.budget.window and self.budget.lapsed(round.number):
+        if self.budget.window and self.budget.has_lapsed(round.number):
             self.refusal = self.budget.LAPSED
             return None
         self._round, self._name, self._frame, self._paid = round, name, frame, None
         return frame
 
-    def opened(self, message, where):
+    def open_round(self, message, where):
         """Return the Round that the site signed in a message to that topic, and its name."""
         key = self._site_key if where == self._asks else self.identity.site_key
         round = wire.unpack_round(message, key, where)
@@ -203,7 +205,7 @@ class Node:
         half = self.half
         if self._seals:
             read = half.guarded(read)
-        params, self._like = half.params_of(round), half.like(round)
+        params, self._like = half.params_of(round), half.find_law(round)
         noise = self.ahead.take(half, *self._like)
         values = tuple(read(params))
         if self._follower is not None:
@@ -292,7 +294,7 @@ def meta(identity, budget, round, half, recorded_ms=None):
     taken off its readings was recorded, in milliseconds of the epoch; None where nobody knows.
     """
     held = dict(zip(NAMES, budget.limits))
-    held.update(budget.said())
+    held.update(budget.describe())
     said = {
         "schema": wire.VERSION,
         "firmware": VERSION,
@@ -306,7 +308,7 @@ def meta(identity, budget, round, half, recorded_ms=None):
     }
     if recorded_ms is not None:
         said["recorded_ms"] = recorded_ms
-    said.update(half.said(round))
+    said.update(half.describe(round))
     if round is not None:
         said["calibration"] = "".join(["%02x" % b for b in wire.name_of(round)])
     return said

@@ -114,7 +114,7 @@ class WindowBudget(Budget):
         """Return why nothing is answered when it is exhausted; it follows from public numbers."""
         return EXHAUSTED if self.returns_s is None else WAITS % self.returns_s
 
-    def said(self):
+    def describe(self):
         """Return what `meta` says of it."""
         said = {"left": self.left, "window_s": self.window.length_s, "returns_s": self.returns_s}
         if self.window.jumped:
@@ -127,7 +127,7 @@ class WindowBudget(Budget):
         left = None if nap is None else nap.left
         self.window = Hours(self._copies.window if left is None else left.window, self._uptime)
         self._aged = Hours(self._copies.window, None).bucket
-        if left is not None and nap.slept(self.window):
+        if left is not None and nap.count_sleep(self.window):
             self.spent = self._end  # a lease ends with its bucket, also in a sleep
 
     def charge(self, price, round, once=False):
@@ -157,7 +157,7 @@ class WindowBudget(Budget):
             except Exception as fault:
                 fail(fault)
 
-    def lapsed(self, round):
+    def has_lapsed(self, round):
         """Say whether the bucket has ended in which an answer to this Round was paid for.
 
         What is read from then on would count as older than it is.

@@ -18,7 +18,7 @@ from ..board.drivers import NAMES, converters
 from ..core.budget import COUNT, Files, Limits
 from ..core.compat import write_durably
 from ..host.enrol import Ram, provision, shows_more
-from ..mechanisms import reads
+from ..mechanisms import find_reads
 from . import uart
 from .place import CONFIG, alone, computer_numbers
 
@@ -91,7 +91,7 @@ def _check_driver(config, row):
     row: of that file; its `steps` are the two converters that the noise is made for.
     """
     name = config.driver["name"]
-    if reads(config.mechanism) == "place":
+    if find_reads(config.mechanism) == "place":
         if why := places.objection(config):
             raise ValueError(
                 "%s; the device is to tell its place, and holds its key for nothing where it "

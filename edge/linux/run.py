@@ -12,7 +12,7 @@ import sys
 
 from ..board import assemble, places
 from ..board.config import load
-from ..mechanisms import reads
+from ..mechanisms import find_reads
 from ..net.link import sleep_ms
 from ..net.tls import Clock
 from . import buses, place, uart
@@ -53,7 +53,7 @@ def sensor_of(config):
     def bus(driver):
         return buses.Bus(1 if driver["bus"] is None else driver["bus"])
 
-    if reads(config.mechanism) == "place":
+    if find_reads(config.mechanism) == "place":
         return places.read_place(config, uart.open_line, bus)
     return assemble.sensor_of(
         config,
@@ -69,7 +69,7 @@ async def live(config, folder, notify, sensor):
     Returns where it is a copy of another computer's: once it has said so.
     """
     clock = Clock()
-    clock.was_set("system")
+    clock.mark_set("system")
     client, ring = assemble.client_of(config), assemble.ring_of(config, folder)
     numbers = place.computer_numbers(folder)
     budget = assemble.budget_of(config, folder, uptime=Raw(), numbers=numbers)
@@ -96,10 +96,10 @@ async def live(config, folder, notify, sensor):
             uptime=Exact(),
             mechanism=config.mechanism,
         )
-        device.node.recorded_ms = assemble.recorded_ms(config)
+        device.node.recorded_ms = assemble.find_recorded_ms(config)
         answering = device.run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
-    if reads(config.mechanism) == "place":
+    if find_reads(config.mechanism) == "place":
         work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))
     try:
         await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
@@ -109,7 +109,7 @@ async def live(config, folder, notify, sensor):
     finally:
         for task in work[1:]:
             task.cancel()
-        ring.keep()
+        ring.save()
         await assemble.farewell(client, config.identity, b"disconnected")
         work[0].cancel()
 

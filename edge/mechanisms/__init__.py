@@ -4,7 +4,7 @@ USUAL = "thermal"  # of a device that was told nothing else
 LOCAL = (USUAL, "disk")  # blurred on the device, which needs no leave of its owner for them
 
 
-def reads(name):
+def find_reads(name):
     """Return what a device of this mechanism reads, "temperature" or "place"; None: the usual."""
     return "temperature" if name in (None, USUAL) else "place"
 
@@ -38,7 +38,7 @@ def module_of(name):
     return None
 
 
-def half(name, identity, step, follower, tables):
+def make_half(name, identity, step, follower, tables):
     """Return what a `Node` that tells a place works with, and what it draws ahead before a Round.
 
     step, follower, tables: as of a Node; such a device has none of them.

@@ -142,7 +142,7 @@ class Sealer:
         """Return what the sensor is asked with: the grid whose cell it is to tell."""
         return round.grid
 
-    def like(self, round):
+    def find_law(self, round):
         """Return what a draw depends on: nothing."""
         return 0, 0
 
@@ -186,7 +186,7 @@ class Sealer:
         sealed = seal(fresh, round.key, *secrets, info, aad, report.payload)
         return Report(report.round, report.sender, report.epoch, report.seq, sealed)
 
-    def said(self, round):
+    def describe(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell", "central": self.allowed}
 

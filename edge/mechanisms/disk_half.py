@@ -60,7 +60,7 @@ def _offset(table, u):
     images, x = 4 if y else 1, 0  # of the row's first cell, on the diagonal; x counts from there
     if u >= images * over:
         u -= images * over
-        images, x = table.side(y), 1
+        images, x = table.count_mirrors(y), 1
         over = table.near - table.far
         if full > 1:
             x += min(u // (images * over), full - 1)
@@ -139,14 +139,14 @@ class Half:
         if why:
             return why
         try:
-            self.like(round)
+            self.find_law(round)
         except MemoryError:
             return "there is no room here for its weights"
         except ValueError as why:
             return "its weights are wrong: %s" % why
         return ""
 
-    def like(self, round):
+    def find_law(self, round):
         """Return what a draw depends on: this Round's Table, the same one while Rounds are alike.
 
         Asked for at each answer, and not kept from the objection: a Round whose sensor failed may
@@ -169,7 +169,7 @@ class Half:
         """Return an offset or a place; there is one sensor, whatever `count`."""
         return draw(table, rng)
 
-    def said(self, round):
+    def describe(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 

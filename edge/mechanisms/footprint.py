@@ -53,7 +53,7 @@ def bits(round):
 class Table:
     """A Round's weights, checked, in the order in which `disk_half.draw` goes through them.
 
-    of: the grid and params that it was made of. columns, rows, reach_x, reach_y: as of `outer`.
+    of: the grid and params that it was made of. columns, rows, reach_x, reach_y: of `outer`.
     cells: of the outer domain. inner: what the footprint weighs beyond far. total: of all weights.
     ends: the last x of each row of the octant. fulls, at: how many of its cells weigh near, and
     where in params its other weights begin. upto: what its mirror images and all rows before
@@ -89,7 +89,7 @@ class Table:
             self.cells += 2 * count * (self.columns - 2 * (self.reach_x - half))
         self.total = self.far * self.cells + self.inner
 
-    def side(self, y):
+    def count_mirrors(self, y):
         """Return how many mirror images a cell of row y has, beside those on a diagonal."""
         if y:
             return 8
@@ -143,7 +143,7 @@ class Table:
                 rest = max(full - 1, 0) * (self.near - self.far)
                 rest += sum(params[at if full else at + 1 : at + parts])
                 rest -= (parts if full else parts - 1) * self.far
-                self.inner += self.side(y) * rest
+                self.inner += self.count_mirrors(y) * rest
         self.upto.append(self.inner)
         return at + parts
 

@@ -46,7 +46,7 @@ class Half:
             )
         self.of, self.NAME = of, of.NAME
 
-    def said(self, round):
+    def describe(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 
@@ -74,7 +74,7 @@ class SumNode(Node):
         self._joined = None  # the Round that was joined last,
         self._paid_ms = None  # and when
 
-    def opened(self, message, where):
+    def open_round(self, message, where):
         """Return the Round that the site signed in a message to that topic, and its name."""
         round = wire.unpack_round(message, self.identity.site_key, where, ROUND_BYTES)
         return round, wire.name_of(round)
@@ -107,7 +107,7 @@ class SumNode(Node):
 
     def _join(self, message, read, now_ms):
         """Return the join of a Round; [] for the one that was joined already."""
-        round, name = self.opened(message, self._asks)
+        round, name = self.open_round(message, self._asks)
         if self._joined is not None and name == wire.name_of(self._joined):
             return []
         self.refusal = self._why_not(round, now_ms)
@@ -174,7 +174,7 @@ class SumNode(Node):
         except BaseException:  # whatever a driver does; never with the place
             found = []
             self.faults += 1
-        if self.budget.window and self.budget.lapsed(round.number):
+        if self.budget.window and self.budget.has_lapsed(round.number):
             self._member.erase()  # it reads later than it pays, and this would count as too old
             raise Refused(self.budget.LAPSED)
         for place, count in found:

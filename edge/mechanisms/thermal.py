@@ -16,9 +16,9 @@ from .thermal_half import NAME as NAME
 from .thermal_half import PARAMS as PARAMS
 from .thermal_half import Params as Params
 from .thermal_half import bits as bits
-from .thermal_half import digits as digits
 from .thermal_half import draw as draw
 from .thermal_half import params_of as params_of
+from .thermal_half import table_bits as table_bits
 from .thermal_half import veil as veil
 
 
@@ -55,11 +55,11 @@ def noise(round, count, rng, tables=None):
 
 def source(round, count):
     """Return the tables that a report of `count` readings gets its noise from, None for none."""
-    if not digits(round):
+    if not table_bits(round):
         return None
     from ..core import table  # which takes memory, for who needs them
 
-    return table.source(params_of(round).variance, digits(round), count)
+    return table.source(params_of(round).variance, table_bits(round), count)
 
 
 def release(round, payloads, rng):

@@ -35,14 +35,14 @@ def params_of(round):
     return Params(*(params if len(params) == PARAMS else params[:PARAMS]))
 
 
-def digits(round):
+def table_bits(round):
     """Return the bits of the tables that a Round's noise is from, or 0 where it is exact."""
     return round.params[PARAMS] if len(round.params) > PARAMS else 0
 
 
-def like(round):
+def find_law(round):
     """Return what the noise of a Round depends on: its variance, and the bits of its tables."""
-    return round.params[_VARIANCE], digits(round)
+    return round.params[_VARIANCE], table_bits(round)
 
 
 def cost(limits, round):
@@ -50,7 +50,7 @@ def cost(limits, round):
     return price(limits, round.params[_EXPONENT], round.params[_VARIANCE])
 
 
-def said(round):
+def describe(round):
     """Return what the device's `meta` says of its last Round, or of None."""
     if round is None:
         return {}
@@ -138,7 +138,7 @@ def objection(round, identity, limits, newest, step=None, tables=(False, None)):
     try:
         from ..core import table  # much memory, for what few devices are asked
 
-        wanted, allowed = digits(round), tables[0] or identity.sensors < table.ARRAY
+        wanted, allowed = table_bits(round), tables[0] or identity.sensors < table.ARRAY
         why = table.objection(round.number, params.variance, wanted, allowed)
         if not why and tables[1] is not None:
             tables[1](params.variance, wanted)

@@ -45,7 +45,7 @@ AGAIN_MS = 60000  # what has no Receipt by then is sent again, and up to as much
 RECEIPT_BYTES = 64  # bytes of a Receipt
 
 
-def node_of(identity, budget, step, follower, tables, mechanism, suite):
+def make_node(identity, budget, step, follower, tables, mechanism, suite):
     """Return what answers: a `SumNode` for an identity with a roster, else a `Node`."""
     if not hasattr(identity, "roster"):
         return Node(identity, budget, step, follower, tables, mechanism)
@@ -96,7 +96,7 @@ class Device:
             )
         self._sums = []  # of a device of secure sums: (when, frames that then go out)
         self._adds = hasattr(identity, "roster")
-        self.node = node_of(identity, budget, step, follower, tables, mechanism, suite)
+        self.node = make_node(identity, budget, step, follower, tables, mechanism, suite)
         self.refused = 0  # frames that came, and do not count: too late, or again
         self.receipts = 0  # of frames of this boot that count
         self._read = read
@@ -126,7 +126,7 @@ class Device:
         if self._updates is not None:
             self._client.topics.append(self._updates.topic)
         self._client.on_message = self._came
-        self._client.on_state = self._talker.linked
+        self._client.on_state = self._talker.begin
         talking = asyncio.create_task(self._talker.run())
         try:
             while True:
@@ -147,7 +147,7 @@ class Device:
         """Say whether anything is held back for its tick, or is quiet after a draw."""
         return self.holds or self._uptime.now_ms() < self._quiet_ms
 
-    def tell(self):
+    def announce(self):
         """Say anew what the device is, for something of it changed."""
         self._talker.said = ""
 
@@ -196,12 +196,12 @@ class Device:
             return BUSY_MS
         if ticker.due_ms is not None and ticker.due_ms - clock.now_ms() <= clock.EARLY_MS:
             clock.stay(ticker.due_ms)
-        frame = ticker.due(clock.now_ms())
+        frame = ticker.poll(clock.now_ms())
         due_ms = ticker.due_ms  # of a frame that waits
         if due_ms is not None:
             self._quiet_ms = due_ms
         elif (self.node.ahead.drawn, self.node.ahead.seq) != (drawn, read):  # a fault of it, too
-            self._quiet_ms = ticker.after(begun_ms, clock.now_ms())
+            self._quiet_ms = ticker.find_tick(begun_ms, clock.now_ms())
         if self._sums:
             self._quiet_ms = max(self._quiet_ms, self._sums[-1][0])
         link.hush(clock, self._quiet_ms)
@@ -232,11 +232,11 @@ class Device:
             if topic == self._round and frames:
                 self._talker.sums = []  # of an earlier round, which nobody waits for
             if frames:
-                due_ms = self._ticker.after(at_ms, self._uptime.now_ms())
-                self._ticker.missed += due_ms > self._ticker.after(at_ms, at_ms)
+                due_ms = self._ticker.find_tick(at_ms, self._uptime.now_ms())
+                self._ticker.missed += due_ms > self._ticker.find_tick(at_ms, at_ms)
                 self._sums.append((due_ms, frames))
         elif topic == self._round:
-            self._ticker.came(payload, self._read, at_ms)
+            self._ticker.take(payload, self._read, at_ms)
         elif topic == self._receipt:
             heard = read_receipt(payload, self.node.identity)
             oldest = self._ring.oldest()
@@ -245,7 +245,7 @@ class Device:
             elif oldest and frame_numbers(oldest) == heard[:2]:
                 self.refused += not heard[2]
                 self.receipts += heard[2] and heard[0] == self.node.budget.epoch
-                self._ring.free(oldest)
+                self._ring.drop(oldest)
         elif topic == self._limits and len(self._talker.acks) < WAITING:
             ack = self.node.tighten(payload)
             self.node.forged += ack["version"] is None
@@ -305,7 +305,7 @@ class Talker:
             if not (self._client.connected and await self._say()):
                 await within(IDLE_MS, self.news)
 
-    def linked(self, connected):
+    def begin(self, connected):
         """Begin anew with a connection: state is said, and what has no Receipt is sent."""
         self.said, self._sent = "", None
         self._show(self._state() if connected else "disconnected")
@@ -351,7 +351,7 @@ class Talker:
             self._show(state)
             meta = self._node.meta()
             if self._updates is not None:
-                meta.update(self._updates.said())
+                meta.update(self._updates.describe())
             if (
                 not await self._publish("meta", json.dumps(meta).encode(), True)
                 or self._ticker.waits
@@ -360,11 +360,11 @@ class Talker:
             if await self._publish("state", state.encode(), True):
                 self.said = state
             return self.said == state
-        wanted = self._updates and self._updates.due(now_ms)
+        wanted = self._updates and self._updates.poll(now_ms)
         if wanted:
             if wanted[2] is not None:
                 self.acks.append(wanted[2])
-            return await self._client.swap(*wanted[:2])
+            return await self._client.swap_topics(*wanted[:2])
         if now_ms >= self._next_diag_ms:
             self._next_diag_ms = now_ms + self._diag_ms
             await self._client.publish(self._topic("diag"), json.dumps(self._diag()).encode())

@@ -74,7 +74,7 @@ class Link:
         if self.ended.is_set():
             return
         if self._door and not isinstance(why, (str, Fault)):
-            why = self._door.judged(why)
+            why = self._door.judge(why)
         self.trouble = str(why) or type(why).__name__
         self.ended.set()
 
@@ -130,10 +130,10 @@ if hasattr(asyncio, "sleep_ms"):
             pass
 
 else:
+    from ..cpython import count_unsent as _unsent
     from ..cpython import hang_up as _hang_up
-    from ..cpython import no_delay as _no_delay
+    from ..cpython import set_no_delay as _no_delay
     from ..cpython import sleep_ms as sleep_ms
-    from ..cpython import unsent as _unsent
     from ..cpython import within_ms as within_ms
 
 

@@ -34,7 +34,7 @@ _FLAGLESS = {CONNACK: (2, 2), PUBACK: (2, 2), SUBACK: (3, 64), PINGRESP: (0, 0)}
 _FLAGLESS[UNSUBACK] = (2, 2)
 
 
-def connect(client_id, user, password, will, keepalive_s, clean):
+def pack_connect(client_id, user, password, will, keepalive_s, clean):
     """Return CONNECT (3.1). will: (topic, payload, qos, retain) or None; all else is text."""
     flags = 2 if clean else 0
     rest = _text(client_id)
@@ -52,7 +52,7 @@ def connect(client_id, user, password, will, keepalive_s, clean):
     return _packet(0x10, head, rest)
 
 
-def publish(topic, payload, qos, retain, mid, dup):
+def pack_publish(topic, payload, qos, retain, mid, dup):
     """Return PUBLISH (3.3) as a bytearray; mid, its number, counts at QoS 1 alone."""
     head = _text(topic)
     if qos:
@@ -60,18 +60,18 @@ def publish(topic, payload, qos, retain, mid, dup):
     return _packet(0x30 | (8 if dup else 0) | qos << 1 | (1 if retain else 0), head, payload)
 
 
-def subscribe(mid, topics):
+def pack_subscribe(mid, topics):
     """Return SUBSCRIBE (3.8) to these topics, at QoS 1."""
     rest = b"".join([_text(topic) + b"\x01" for topic in topics])
     return _packet(0x82, _two(mid), rest)
 
 
-def unsubscribe(mid, topic):
+def pack_unsubscribe(mid, topic):
     """Return UNSUBSCRIBE (3.10)."""
     return _packet(0xA2, _two(mid), _text(topic))
 
 
-def puback(mid):
+def pack_puback(mid):
     """Return PUBACK (3.4): the message of this number is ours now."""
     return _packet(0x40, _two(mid), b"")
 
@@ -84,14 +84,14 @@ def read_publish(flags, body):
         raise Fault("a message without a topic or a number (3.3.2); it must have both")
     mid = None
     if flags & 2:
-        mid = number(body, start)
+        mid = read_number(body, start)
     try:
         return str(bytes(body[2:start]), "utf-8"), bytes(body[stop:]), mid
     except ValueError:  # UnicodeError is one
         raise Fault("a message whose topic is not UTF-8 (1.5.3)") from None
 
 
-def number(body, at=0):
+def read_number(body, at=0):
     """Return the packet identifier that stands there (2.3.1); it is never 0."""
     mid = body[at] << 8 | body[at + 1]
     if not mid:
@@ -206,7 +206,7 @@ class Client:
         self.on_message = on_message
         self.on_state = on_state
         self.link = Link(host, port, door, wait_s)
-        self._hello = connect(client_id, user, password, will, keepalive_s, False)
+        self._hello = pack_connect(client_id, user, password, will, keepalive_s, False)
         self._beat_ms = keepalive_s * 500
         self._parser = Parser(limit)
         self._greeted = asyncio.Event()
@@ -251,7 +251,7 @@ class Client:
         """
         link, what = self.link, (topic, payload, retain)
         if not qos:
-            packet = publish(topic, payload, 0, retain, 0, False)
+            packet = pack_publish(topic, payload, 0, retain, 0, False)
             return link.up and await link.send(packet)
         while self._flight and self._flight.what != what:
             self._room.clear()
@@ -261,22 +261,22 @@ class Client:
         flight = self._flight
         if flight is None:
             mid = self._number()
-            packet = publish(topic, payload, 1, retain, mid, False)
+            packet = pack_publish(topic, payload, 1, retain, mid, False)
             flight = self._flight = Flight(mid, what, packet, asyncio.Event())
         if link.up and not flight.sent:
-            await link.send(flight.out())
+            await link.send(flight.pack())
         if await within(link.wait_ms, flight.landed):
             return True
         self._overdue(flight)
         return False
 
-    async def swap(self, topic, before):
+    async def swap_topics(self, topic, before):
         """Subscribe to a topic and let another go, each or None; say whether that went out."""
         packets = []
         if before is not None:
-            packets.append(unsubscribe(self._number(), before))
+            packets.append(pack_unsubscribe(self._number(), before))
         if topic is not None:
-            packets.append(subscribe(self._number(), [topic]))
+            packets.append(pack_subscribe(self._number(), [topic]))
         for packet in packets:
             if not await self.link.send(packet):
                 return False
@@ -320,12 +320,12 @@ class Client:
         if self.link.ended.is_set():
             return
         if self.topics:
-            await self.link.send(subscribe(self._number(), self.topics))
+            await self.link.send(pack_subscribe(self._number(), self.topics))
         left = self._flight  # what comes from now on is sent by who publishes it
         self.reconnects, self._met = self.reconnects + self._met, True
         self._turn(True)
         if left:
-            await self.link.send(left.out())
+            await self.link.send(left.pack())
 
     def _turn(self, connected):
         changed, self.link.up = self.link.up != connected, connected
@@ -363,10 +363,10 @@ class Client:
                 self.link.trouble = "a message was not taken: " + type(why).__name__
             # What nobody here takes stays with the broker: a copy has its true device's session.
             if mid is not None and self.on_message:
-                await self.link.send(puback(mid))
+                await self.link.send(pack_puback(mid))
         elif kind == PUBACK:
             self._useful = True
-            flight, mid = self._flight, number(body)
+            flight, mid = self._flight, read_number(body)
             if flight and flight.mid == mid and flight.sent:  # what was never sent has none
                 self._flight = None
                 flight.landed.set()
@@ -398,7 +398,7 @@ class Flight:
         self.sent = self.late = False
         self._packet = packet
 
-    def out(self):
+    def pack(self):
         """Return the packet for the wire, with DUP where it was there before (3.3.1.1)."""
         if self.sent:
             self._packet[0] |= 8

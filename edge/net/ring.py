@@ -42,7 +42,7 @@ class Ring:
             return spilled
         return self._read(2, self._size())
 
-    def free(self, frame=None):
+    def drop(self, frame=None):
         """Forget the oldest; where a frame is given, only if it is that one. Say whether it was.
 
         While a frame was under way it may have had to make room, and then the oldest is another.
@@ -51,13 +51,13 @@ class Ring:
         if held is None or (frame is not None and held != frame):
             return False
         if self.spill and len(self.spill):
-            self.spill.free()
+            self.spill.drop()
         else:
             self._drop()
         self.trouble = ""
         return True
 
-    def keep(self):
+    def save(self):
         """Bring all of them to the spill, before a sleep that memory does not outlive."""
         while self.spill is not None and self._count:  # an empty one counts as false
             self._move()

@@ -14,8 +14,8 @@
 # No clock and no radio in here: who calls says what time it is, in milliseconds of a clock that
 # only goes forward (`compat.Uptime`), and sends what comes back. The loop of a device:
 #
-#     ticker.came(message, read, clock.now_ms())    when a Round comes, and at once afterwards,
-#     frame = ticker.due(clock.now_ms())            then every few milliseconds: send if not None
+#     ticker.take(message, read, clock.now_ms())    when a Round comes, and at once afterwards,
+#     frame = ticker.poll(clock.now_ms())            then every few milliseconds: send if not None
 #
 # Source: Canonne, Kamath and Steinke 2020, Section 5.4, on what the time of a draw gives away.
 
@@ -41,12 +41,12 @@ class Ticker:
         """Say whether a frame is held back. What a device says then tells when it was made."""
         return self._frame is not None
 
-    def after(self, begun_ms, now_ms):
+    def find_tick(self, begun_ms, now_ms):
         """Return the first tick, counted from `begun_ms`, by which what began then was done."""
         ticks = -(-(now_ms - begun_ms) // self._tick_ms)
         return begun_ms + max(ticks, 1) * self._tick_ms
 
-    def came(self, message, read, now_ms):
+    def take(self, message, read, now_ms):
         """Let the node answer a Round's message that came at `now_ms`; read as for `Node.answer`.
 
         A Round that is refused moves nothing, and one that comes again while its frame is
@@ -59,10 +59,10 @@ class Ticker:
         self._came_ms = now_ms
         self.due_ms = None
 
-    def due(self, now_ms):
+    def poll(self, now_ms):
         """Return the frame that goes out now, or None.
 
-        The first call after `came` settles the tick, so it must not wait. With nothing to send
+        The first call after `take` settles the tick, so it must not wait. With nothing to send
         the next noise is drawn here, which is after the last frame was sent and before the next
         reading: so call again soon after a frame was returned.
         """
@@ -70,7 +70,7 @@ class Ticker:
             self.node.prepare()
             return None
         if self.due_ms is None:
-            self.due_ms = self.after(self._came_ms, now_ms)
+            self.due_ms = self.find_tick(self._came_ms, now_ms)
             self.missed += self.due_ms - self._came_ms > self._tick_ms
         if now_ms < self.due_ms:
             return None

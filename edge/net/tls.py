@@ -15,8 +15,8 @@ Beside `compat` this is the only file that knows its Python: `ssl` on CPython an
 """
 
 # The certificate has dates, and a board without a battery begins at its own year zero, when none
-# is valid yet. So it asks a time server (`ask`), whom it must believe: a liar there can keep the
-# board from its broker, or make it take a certificate that has run out, and no more than that.
+# is valid yet. So it asks a time server (`set_clock`), whom it must believe: a liar there can keep
+# the board from its broker, or make it take a certificate that has run out, and no more than that.
 # Nothing else asks for the time of day: budget, ticks and answers go by `compat.Uptime`.
 
 import sys
@@ -54,7 +54,7 @@ def context(host, authority, insecure=False):
             "no host is given, and the broker's certificate must be made for the host that it "
             "is, or any server of the same authority would be believed. Give its name"
         )
-    authority = der(authority)
+    authority = to_der(authority)
     return Door(host, _make_context(_library(), authority))
 
 
@@ -82,13 +82,13 @@ class Door:
         except (ValueError, OSError) as caught:
             sock.close()
             why = caught
-        raise self.judged(why)
+        raise self.judge(why)
 
     def wrap_bio(self, incoming, outgoing, server_side=False, server_hostname=None):
         """Return CPython's TLS without a socket, which is how its asyncio wants it."""
         return self._inner.wrap_bio(incoming, outgoing, server_hostname=self.host)
 
-    def judged(self, why):
+    def judge(self, why):
         """Return a ValueError that says so where `why` is a certificate's fault, else `why`.
 
         For asyncio, which shakes hands after `wrap_socket` has returned.
@@ -104,7 +104,7 @@ class Door:
         )
 
 
-def der(certificate):
+def to_der(certificate):
     """Return a certificate, PEM or DER, as DER, which every port reads."""
     if BEGIN not in certificate:
         return bytes(certificate)
@@ -170,12 +170,12 @@ class Clock:
         """Say whether a certificate's dates can be judged."""
         return self.by is not None
 
-    def was_set(self, by):
+    def mark_set(self, by):
         """Remember who set the time of day last."""
         self.by = by
 
 
-async def ask(clock, ready, settime, sleep_ms):
+async def set_clock(clock, ready, settime, sleep_ms):
     """Set the board's clock and return; try again for as long as that takes.
 
     clock: a `Clock`, told that it is known. ready(): whether there is a network. settime:
@@ -185,7 +185,7 @@ async def ask(clock, ready, settime, sleep_ms):
         if ready():
             try:
                 settime()
-                clock.was_set("ntp")
+                clock.mark_set("ntp")
             except (OSError, OverflowError):
                 pass
         if not clock.known:

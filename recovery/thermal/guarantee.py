@@ -8,7 +8,7 @@ from typing import Any
 from edge.core.budget import BEHIND
 from edge.core.records import Guarantee, Round
 from edge.core.table import BITS, ROUNDS, SLACK, Sampler
-from edge.mechanisms.thermal_half import NAME, digits
+from edge.mechanisms.thermal_half import NAME, table_bits
 from physics.response import Response
 
 from ..maps.guarantee import TOGETHER, describe_window, ratio_text, round_up
@@ -67,7 +67,7 @@ def exact_delta(query: Query) -> Ratio:
 def delta_of_prices(round: Round) -> float:
     """Return the delta at which the prices of such Rounds add up to an epsilon."""
     delta = Fraction(*round.guarantee.delta)
-    tables = round.mechanism == NAME and digits(round)
+    tables = round.mechanism == NAME and table_bits(round)
     return float((1 - ASIDE) * delta if tables else delta)
 
 

@@ -74,9 +74,9 @@ for boot in (1, 2, 3):
         seen = [(37 * (number + i)) % 4000 for i in range(64)]
         now = 2000 * turn
         gc.collect()  # for our own sake: what the script holds is not the device's
-        ticker.due(now)
-        ticker.came(post.pack_round(asked, KEY, TOPIC), lambda params: seen, now)
-        early, frame = ticker.due(now + 99), ticker.due(now + 100)
+        ticker.poll(now)
+        ticker.take(post.pack_round(asked, KEY, TOPIC), lambda params: seen, now)
+        early, frame = ticker.poll(now + 99), ticker.poll(now + 100)
         if frame is None:
             print(boot, number, ticker.node.state(), ticker.node.refusal[:44])
             continue
@@ -250,7 +250,7 @@ budget = Budget(slots, who.state_key)
 budget.boot()
 device = Node(who, budget)
 ticker = Ticker(device, 100)
-ticker.due(0)
+ticker.poll(0)
 count = 0
 for message in messages():
     count += 1
@@ -259,12 +259,12 @@ for message in messages():
     ack = device.tighten(message)
     if ack["taken"] or not ack["why"]:
         print("tightened", len(message), bytes(message[:20]))
-    ticker.came(message, lambda params: (5,), count)
-    if ticker.due(1000) is not None:
+    ticker.take(message, lambda params: (5,), count)
+    if ticker.poll(1000) is not None:
         print("sent", len(message), bytes(message[:20]))
-ticker.came(signed((9, 8, 0, 4000, 250000, 1, 1)), lambda params: (5,), 1000)
-ticker.due(1000)
-print(count, device.state(), ticker.due(1100) is not None)
+ticker.take(signed((9, 8, 0, 4000, 250000, 1, 1)), lambda params: (5,), 1000)
+ticker.poll(1000)
+print(count, device.state(), ticker.poll(1100) is not None)
 '''  # fmt: skip
 
 

@@ -383,9 +383,9 @@ class Stream:
 async def main():
     link = Link("h", 1, None, 5)
     link._writer = stream = Stream()
-    for packet in (mqtt.connect("n", "u", "p", ("w", b"x", 1, True), 60, False),
-            mqtt.publish("t", bytes(300), 1, False, 1, False),
-            mqtt.subscribe(2, ["a", "b"])):
+    for packet in (mqtt.pack_connect("n", "u", "p", ("w", b"x", 1, True), 60, False),
+            mqtt.pack_publish("t", bytes(300), 1, False, 1, False),
+            mqtt.pack_subscribe(2, ["a", "b"])):
         print(await link.send(packet), stream.written[-1] == bytes(packet))
     print(len(stream.written))
 

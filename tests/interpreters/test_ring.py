@@ -29,7 +29,7 @@ for turn in range(3000):
         while sum([len(held) + 2 for held in model]) > 200:
             model = model[1:]
             lost += 1
-    elif ring.free():
+    elif ring.drop():
         model = model[1:]
     used = sum([len(held) + 2 for held in model])
     oldest = model[0] if model else None
@@ -51,12 +51,12 @@ def test_a_receipt_frees_its_own_frame_alone(interpreter) -> None:
     script = """
 from edge.net.ring import Ring
 ring = Ring(24)
-print(ring.oldest(), ring.free(), len(ring))
+print(ring.oldest(), ring.drop(), len(ring))
 ring.put(b"frame one")
 sent = ring.oldest()
 ring.put(b"frame two")
 ring.put(b"frame three")
-print(ring.overwritten, ring.free(sent), ring.free(ring.oldest()), ring.oldest(), len(ring))
+print(ring.overwritten, ring.drop(sent), ring.drop(ring.oldest()), ring.oldest(), len(ring))
 try:
     ring.put(bytes(23))
 except ValueError as why:
@@ -95,7 +95,7 @@ def all_of(spill):
         if frame is None:
             return got
         got.append(int(frame[:4]))
-        spill.free()
+        spill.drop()
 
 def frame(n):
     return b"%04d" % n + bytes(n % 13)
@@ -113,8 +113,8 @@ for n in range(100):
     ring.put(frame(n))
 print(len(ring), ring.overwritten, int(ring.oldest()[:4]))
 for n in range(7):
-    ring.free()
-ring.keep()
+    ring.drop()
+ring.save()
 ring = Ring(100, File(path, 8000))
 print(len(ring), all_of(ring)[-93:] == list(range(7, 100)), len(ring))
 print(len(File(path, 8000)), read(path + ".0"), read(path + ".1"))
@@ -196,7 +196,7 @@ for at in range(len(good)):
     while spill.oldest() is not None:
         wrong += spill.oldest() != frame(count)
         count += 1
-        spill.free()
+        spill.drop()
     fewer += count < 6
 print(wrong, fewer == len(good))
 """
@@ -216,7 +216,7 @@ for n in range(6):
 good = read(path + ".0")
 write(path + ".0", good[:-3])
 ring = Ring(100, File(path, 400))
-print(ring.trouble, ring.overwritten, len(ring), ring.free(), repr(ring.trouble))
+print(ring.trouble, ring.overwritten, len(ring), ring.drop(), repr(ring.trouble))
 write(path + ".0", b"x" * len(good))
 ring = Ring(100, File(path, 400))
 print(ring.trouble, ring.overwritten, len(ring))

@@ -89,16 +89,16 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
     with _slow_draws(asking, round, now_ms, lambda ms: 5 + min(ms, slowest[0])) as slowed:
         for number in range(1, ROUNDS + 1):
             for _ in range(3):  # nothing is due: time to draw ahead
-                ticker.due(now_ms[0])
+                ticker.poll(now_ms[0])
                 now_ms[0] += 7
             came, frame = now_ms[0], None
             asked = asking.another(round, number // 4)
             # Nothing may lie ready for the first Round of a boot either: it brings the weights.
             slowest[0] = TICK_MS - 10 if number % 4 == 0 or number == 1 else 3 * TICK_MS
-            ticker.came(message(asked, number)[1], lambda params: device.seen(5), now_ms[0])
+            ticker.take(message(asked, number)[1], lambda params: device.seen(5), now_ms[0])
             slowest[0] = 3 * TICK_MS
             while frame is None and now_ms[0] < came + 20 * TICK_MS:
-                frame = ticker.due(now_ms[0])
+                frame = ticker.poll(now_ms[0])
                 now_ms[0] += frame is None
             waits.append(now_ms[0] - came)
     return claim_fact(
@@ -182,7 +182,7 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
             while now_ms[0] < came + 3 * TICK_MS:
                 spoken.look()
                 now_ms[0] += 1
-            spoken.ring.free()  # as a receipt does
+            spoken.ring.drop()  # as a receipt does
             first = [(at_ms - came, leaf) for at_ms, leaf, _ in said]
             if not first or first[0] != (TICK_MS, "data") or first.count(first[0]) != 1:
                 wrong.append(f"{first[:2]}")

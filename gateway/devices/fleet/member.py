@@ -49,7 +49,7 @@ class Hall:
         self._asked: tuple[Any, Any] = None, None
 
     def opened(self, site_key: bytes, message: bytes, where: str) -> tuple[Any, bytes]:
-        """Return the Round in a message and its name, as `Node.opened` does.
+        """Return the Round in a message and its name, as `Node.open_round` does.
 
         Raises:
             wire.Fault: as `wire.unpack_round`.
@@ -77,7 +77,7 @@ class Member(Device):
         self._hall, self._name, self._refused = hall, identity.name, ""
         if not hasattr(identity, "roster"):
             opened: Any = partial(hall.opened, identity.site_key)
-            self.node.opened = opened
+            self.node.open_round = opened
 
     def prepare(self) -> None:
         """Draw ahead, if that is in nobody's way; else a second later."""

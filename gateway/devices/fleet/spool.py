@@ -81,7 +81,7 @@ class Shelf(Ring):
         """Keep a frame; where that cannot be it goes out once, and is counted as lost."""
         before = self.overwritten
         super().put(frame)
-        self.keep()
+        self.save()
         if self.overwritten > before:
             log.warning(
                 "frames without a receipt were dropped; the spool is full or cannot be written",
@@ -90,9 +90,9 @@ class Shelf(Ring):
                 why=self.trouble,
             )
 
-    def free(self, frame: bytes | None = None) -> bool:
+    def drop(self, frame: bytes | None = None) -> bool:
         """Forget the oldest, if it is this one where one is given; say whether it was."""
-        freed: bool = super().free(frame)
+        freed: bool = super().drop(frame)
         self.received += freed
         return freed
 

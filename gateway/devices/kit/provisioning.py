@@ -118,7 +118,7 @@ def check_device(
         if board.reads == "temperature":
             half = mechanisms.module_of(board.mechanism)
             return str(half.objection(asked, who, held, newest, step, may))
-        half, _ = mechanisms.half(board.mechanism, who, None, None, False)
+        half, _ = mechanisms.make_half(board.mechanism, who, None, None, False)
         keyed = pays_at_release(asked.guarantee)
         shown = SealedRound(*(*asked, bytes(KEY_BYTES))) if keyed else asked
         return str(half.objection(shown, who, held, newest))

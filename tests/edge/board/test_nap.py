@@ -338,9 +338,9 @@ def test_ten_thousand_starts_use_no_epoch_twice() -> None:
 class NotErased(Nap):
     """Reads what was left and lets it lie."""
 
-    def taken(self, record: Any) -> Any:
+    def take(self, record: Any) -> Any:
         held = self._memory()
-        found = super().taken(record)
+        found = super().take(record)
         self._memory(held)
         return found
 
@@ -348,7 +348,7 @@ class NotErased(Nap):
 class Unbound(Nap):
     """Believes what lies there, of whatever past it is."""
 
-    def taken(self, record: Any) -> Any:
+    def take(self, record: Any) -> Any:
         from edge.core.budget import unpack
 
         left = unpack(bytes(self._memory()), self._key)
@@ -359,8 +359,8 @@ class Unbound(Nap):
 class Again(Nap):
     """Leaves the epoch that was used in place of the next one."""
 
-    def leave(self, reserved: int, epoch: int, *rest: Any) -> None:
-        super().leave(reserved, epoch - 1, *rest)
+    def save(self, reserved: int, epoch: int, *rest: Any) -> None:
+        super().save(reserved, epoch - 1, *rest)
 
 
 @pytest.mark.parametrize("wrong", [NotErased, Again])

@@ -85,7 +85,7 @@ def fetch(files: Any = NEW, number: int = 5, served: Any = None, least: int = 3)
     one, said, now_ms = Update(WHO, KEY, least), [], 0
     blocks = updates.address_blocks("lab", updates.cut_blocks(files)) if served is None else served
     said.append(one.take(MANIFEST, manifest(number, files)))
-    while wanted := one.due(now_ms):
+    while wanted := one.poll(now_ms):
         now_ms += update.WAIT_MS
         said.append(wanted[2])
         if wanted[0] is not None and wanted[0] in blocks:
@@ -298,7 +298,7 @@ def test_what_is_repeated_brings_no_older_release(medium: Medium) -> None:
         assert one.take(MANIFEST, manifest(4))["version"] == 4
         assert one.take(MANIFEST, b"junk")["version"] is None
         assert one.take(MANIFEST, manifest(9))["taken"] is False, "or two would take turns"
-        said = one.take(one.due(now_ms)[0], list(blocks.values())[now_ms])
+        said = one.take(one.poll(now_ms)[0], list(blocks.values())[now_ms])
 
     assert said["version"] == 10
     record = release.read()
@@ -310,20 +310,20 @@ def test_what_is_forged_without_end_wears_no_flash(medium: Medium) -> None:
     held, blocks = Updates(WHO, KEY, 3), updates.address_blocks("lab", updates.cut_blocks(NEW))
     first = update.block_topic("lab", 0)
     held.take(MANIFEST, manifest())
-    held.due(0)
+    held.poll(0)
     before = medium.done
     assert held.take(first, blocks[first][:1]) is None
     assert medium.done == before, "a piece is worth no write"
     for now_ms in range(0, 10**6, update.WAIT_MS):
         held.take(MANIFEST, manifest(5 + now_ms % 2))
-        held.due(now_ms)
+        held.poll(now_ms)
         held.take(first, b"?" * len(blocks[first]))
 
     assert medium.done - before < 100
     before = medium.done
     assert held.take(first, blocks[first]) is None
     assert held.take(MANIFEST, manifest(6))["taken"] is False
-    assert "until it starts again" in held.said()["update"]
+    assert "until it starts again" in held.describe()["update"]
     assert (medium.done, held.busy) == (before, False)
 
 
@@ -331,11 +331,11 @@ def test_blocks_that_do_not_come_keep_no_board_awake(medium: Medium) -> None:
     """It says so, and goes on where it was when the manifest comes again."""
     held = Updates(WHO, KEY, 3)
     held.take(MANIFEST, manifest())
-    said = [held.due(now_ms) for now_ms in range(0, 20000, 100)]
+    said = [held.poll(now_ms) for now_ms in range(0, 20000, 100)]
     acks = [wanted[2] for wanted in said if wanted and wanted[2]]
 
     assert [(ack["version"], ack["taken"]) for ack in acks] == [(5, False)]
-    assert "do not come" in held.said()["update"]
+    assert "do not come" in held.describe()["update"]
     assert not held.busy
     assert fetch()[-1]["taken"]
 
@@ -434,7 +434,7 @@ def test_a_firmware_starts_what_is_to_start(
 class Kept(list[Any]):
     """A ring that keeps nothing."""
 
-    def keep(self) -> None:
+    def save(self) -> None:
         pass
 
 
@@ -445,7 +445,7 @@ def board() -> Any:
     budget = SimpleNamespace(exhausted=False)
     node = SimpleNamespace(faults=0, forged=0, alert="", refusal="", budget=budget)
     device = SimpleNamespace(node=node, receipts=0, waits=False, holds=False)
-    device.tell = lambda: told.append(1)
+    device.announce = lambda: told.append(1)
     return SimpleNamespace(device=device, ring=Kept(), told=told)
 
 
@@ -482,11 +482,11 @@ def test_a_trial_that_ends_keeps_the_frames(
         raise PowerCut
 
     monkeypatch.setattr(firmware, "give_up", give_up)
-    board.ring.keep = lambda: kept.append("frames")
+    board.ring.save = lambda: kept.append("frames")
     fetch()
     start()
     with pytest.raises(PowerCut):
-        asyncio.run(Updates(WHO, KEY, 3).keep(board))
+        asyncio.run(Updates(WHO, KEY, 3).watch(board))
 
     assert kept == ["frames", "back"]
     assert board.now_ms <= release.TRIAL_MS - 60000
@@ -500,7 +500,7 @@ def test_a_board_that_is_asked_each_second_is_judged(medium: Medium, board: Any)
     start()
     board.device.receipts = 1
     with pytest.raises(PowerCut):
-        asyncio.run(Updates(WHO, KEY, 3).keep(board))
+        asyncio.run(Updates(WHO, KEY, 3).watch(board))
 
     assert release.read().tries == 0
 
@@ -528,7 +528,7 @@ def test_a_trial_ends_well_by_a_receipt_or_a_calm_while(
     held = Updates(WHO, KEY, 3)
     vars(board.device).update(device)
     vars(board.device.node).update(node)
-    assert held.said() == {"release": 5, "trial": True, "update": ""}
+    assert held.describe() == {"release": 5, "trial": True, "update": ""}
     held.judge(board, calm)
 
     assert (release.read().tries == 0) is good
@@ -540,10 +540,10 @@ def test_what_fetches_is_there_only_while_there_is_something(medium: Medium) -> 
     """A retained manifest comes with each connection, and most are old."""
     held = Updates(WHO, KEY, 3)
     assert held.take(update.block_topic("lab", 0), b"") is None
-    assert held.due(0) is None
+    assert held.poll(0) is None
     assert held.take(MANIFEST, manifest(2))["taken"] is False
-    assert (held.busy, held.due(0)) == (False, None)
+    assert (held.busy, held.poll(0)) == (False, None)
     assert held.take(MANIFEST, manifest())["why"] == "it comes"
-    assert held.due(0) == [update.block_topic("lab", 0), None, None]
-    assert held.due(1) is None
-    assert held.due(update.WAIT_MS) == [update.block_topic("lab", 0)] * 2 + [None]
+    assert held.poll(0) == [update.block_topic("lab", 0), None, None]
+    assert held.poll(1) is None
+    assert held.poll(update.WAIT_MS) == [update.block_topic("lab", 0)] * 2 + [None]

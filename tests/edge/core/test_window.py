@@ -339,7 +339,7 @@ def test_a_sleep_counts_as_the_rtc_says_and_never_longer_than_it_was_to_last(
     budget = started(slots, clock, nap=nap(memory, lambda: now + rtc))
 
     assert budget.window.counted_s == counted_s
-    assert ("clock" in budget.said()) == (rtc > 660 or rtc < 1), "who waits longer is told why"
+    assert ("clock" in budget.describe()) == (rtc > 660 or rtc < 1), "who waits longer is told why"
     assert budget.window.spent == 100, "the lease goes on over the sleep"
     assert budget.charge(100, 2)
     assert kept(slots).spent == 800

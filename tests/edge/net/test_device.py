@@ -60,7 +60,7 @@ class Broker:
         await asyncio.sleep(0)
         return self.takes
 
-    async def swap(self, topic: str, before: str | None) -> bool:
+    async def swap_topics(self, topic: str, before: str | None) -> bool:
         self.said.append((asyncio.get_running_loop().time(), topic, b""))
         return await asyncio.sleep(0, True)
 
@@ -192,13 +192,13 @@ def test_a_release_is_asked_for_only_while_nothing_is_held_back() -> None:
     class Updates:
         topic, last_ms, busy = "cmd/update", 0, False
 
-        def due(self, now_ms: int) -> tuple[str, None, None] | None:
+        def poll(self, now_ms: int) -> tuple[str, None, None] | None:
             if now_ms < self.last_ms + 5:
                 return None
             self.last_ms = now_ms
             return "block", None, None
 
-        def said(self) -> dict[str, int]:
+        def describe(self) -> dict[str, int]:
             return {"release": 7}
 
         def take(self, topic: str, payload: bytes) -> None:
@@ -233,10 +233,10 @@ class Slow:
         time.sleep(self.takes_s)
         return {"verb": "update", "version": None, "taken": False, "why": "forged"}
 
-    def due(self, now_ms: int) -> None:
+    def poll(self, now_ms: int) -> None:
         pass
 
-    def said(self) -> dict[str, int]:
+    def describe(self) -> dict[str, int]:
         return {}
 
 

@@ -11,7 +11,7 @@ import pytest
 from edge.core.compat import Uptime
 from edge.net.link import until, within, within_ms
 from edge.net.mqtt import Client
-from edge.net.tls import Clock, ask
+from edge.net.tls import Clock, set_clock
 
 
 def ended(wait: Callable[[asyncio.Event], Awaitable[Any]]) -> int:
@@ -107,7 +107,7 @@ def test_it_is_asked_for_until_it_is_known() -> None:
     async def sleep_ms(ms: int) -> None:
         slept.append(ms)
 
-    asyncio.run(ask(clock, lambda: next(looks) > 1, settime, sleep_ms))
+    asyncio.run(set_clock(clock, lambda: next(looks) > 1, settime, sleep_ms))
 
     assert (clock.by, len(asked), len(slept)) == ("ntp", 3, 4)
     assert min(slept) >= 4000  # a server throws out who asks more often

@@ -41,14 +41,14 @@ def asked(number: int, variance: int) -> bytes:
     promise = Guarantee((1, 1), (1, 100000), (1, 50), "a move", "local", "a day", "presence")
     params = (9, 8, 0, 10000, variance, 1, 0)
     plan = Round(number, "thermal", Grid((9, 1), 0), params, promise)
-    return bytes(mqtt.publish(ROUNDS, post.pack_round(plan, KEY, ROUNDS), 1, False, 8, False))
+    return bytes(mqtt.pack_publish(ROUNDS, post.pack_round(plan, KEY, ROUNDS), 1, False, 8, False))
 
 
 def receipt(seq: int) -> bytes:
     """Return the message that frees this frame."""
     where = topic("lab", "n", "receipt")
     message = post.pack_receipt(1, seq, True, WHO.config_key, where)
-    return bytes(mqtt.publish(where, message, 1, False, 9, False))
+    return bytes(mqtt.pack_publish(where, message, 1, False, 9, False))
 
 
 def taken(held: bytearray) -> Iterator[bytes]:

@@ -52,10 +52,10 @@ class AtOnce:
     def __init__(self, node: Node, tick_ms: int) -> None:
         self._node, self._frame = node, None
 
-    def came(self, message: bytes, read: Callable[..., Any], now_ms: int) -> None:
+    def take(self, message: bytes, read: Callable[..., Any], now_ms: int) -> None:
         self._frame = self._node.answer(message, read)
 
-    def due(self, now_ms: int) -> bytes | None:
+    def poll(self, now_ms: int) -> bytes | None:
         frame, self._frame = self._frame, None
         return frame
 
@@ -63,8 +63,8 @@ class AtOnce:
 class Undrawn(Ticker):
     """Another negative control: the next noise is drawn before the frame is sent."""
 
-    def due(self, now_ms: int) -> bytes | None:
-        frame = super().due(now_ms)
+    def poll(self, now_ms: int) -> bytes | None:
+        frame = super().poll(now_ms)
         if frame is not None:
             self.node.prepare()
         return frame
@@ -104,10 +104,10 @@ def published(
     ticker, sent, noise = kind(node, tick_ms), [], []
     for number, at_ms in enumerate(ARRIVALS, 1):
         while clock.ms < at_ms:
-            ticker.due(clock.ms)
+            ticker.poll(clock.ms)
             clock.ms += 1
-        ticker.came(message(number, variances[number % len(variances)]), read, at_ms)
-        while (frame := ticker.due(clock.ms)) is None:
+        ticker.take(message(number, variances[number % len(variances)]), read, at_ms)
+        while (frame := ticker.poll(clock.ms)) is None:
             clock.ms += 1
         sent.append(clock.ms - at_ms)
         key = rootkeys.mac_key(bytes([seed] * 32))
@@ -166,9 +166,9 @@ def test_a_frame_that_was_not_there_by_its_first_tick_is_counted() -> None:
     """Nobody would learn else that the tick is too short, and that its number tells of a draw."""
     ticker = Ticker(device(1), 100)
     for number, done_ms in ((1, 1100), (2, 2101), (3, 3350)):
-        ticker.came(message(number), read, 1000 * number)
-        ticker.due(done_ms)
-        ticker.due(1000 * number + 400)
+        ticker.take(message(number), read, 1000 * number)
+        ticker.poll(done_ms)
+        ticker.poll(1000 * number + 400)
 
     assert ticker.missed == 2
 
@@ -176,12 +176,12 @@ def test_a_frame_that_was_not_there_by_its_first_tick_is_counted() -> None:
 def test_the_next_noise_is_drawn_after_the_frame_has_gone(clock: Clock) -> None:
     """Not in the call that returns the frame, or the frame would wait for it."""
     ticker = Ticker(device(1), TICK_MS)
-    ticker.due(0)
-    ticker.came(message(1), read, 5000)
+    ticker.poll(0)
+    ticker.take(message(1), read, 5000)
     clock.ms = 6000
-    ticker.due(5000)
-    frame, moved = ticker.due(6000), clock.ms
-    ticker.due(6001)
+    ticker.poll(5000)
+    frame, moved = ticker.poll(6000), clock.ms
+    ticker.poll(6001)
 
     assert frame is not None
     assert moved == 6000
@@ -191,12 +191,12 @@ def test_the_next_noise_is_drawn_after_the_frame_has_gone(clock: Clock) -> None:
 def test_the_same_round_again_goes_out_again_at_a_tick_with_the_same_bytes() -> None:
     """While its frame waits, another copy moves nothing."""
     ticker = Ticker(device(1), 100)
-    ticker.came(message(1), read, 0)
-    ticker.due(1)
-    ticker.came(message(1), read, 50)
-    waiting = [ticker.due(now_ms) for now_ms in (51, 99, 100)]
-    ticker.came(message(1), read, 170)
-    again = [ticker.due(now_ms) for now_ms in (171, 269, 270, 400)]
+    ticker.take(message(1), read, 0)
+    ticker.poll(1)
+    ticker.take(message(1), read, 50)
+    waiting = [ticker.poll(now_ms) for now_ms in (51, 99, 100)]
+    ticker.take(message(1), read, 170)
+    again = [ticker.poll(now_ms) for now_ms in (171, 269, 270, 400)]
 
     assert waiting[:2] == [None, None]
     assert again == [None, None, waiting[2], None]
@@ -205,12 +205,12 @@ def test_the_same_round_again_goes_out_again_at_a_tick_with_the_same_bytes() -> 
 def test_a_refused_round_does_not_disturb_the_frame_that_waits() -> None:
     """Anybody may send rubbish in between."""
     ticker = Ticker(device(1), 100)
-    ticker.came(message(1), read, 0)
-    ticker.due(0)
-    ticker.came(b"rubbish", read, 30)
+    ticker.take(message(1), read, 0)
+    ticker.poll(0)
+    ticker.take(b"rubbish", read, 30)
 
-    assert ticker.due(99) is None
-    assert ticker.due(100) is not None
+    assert ticker.poll(99) is None
+    assert ticker.poll(100) is not None
 
 
 def test_no_tick_is_no_protection() -> None:
@@ -222,12 +222,12 @@ def test_no_tick_is_no_protection() -> None:
 def test_a_round_that_overtakes_a_waiting_frame_has_a_tick_of_its_own() -> None:
     """Sent on the older one's, it would leave at a moment that its draw can have moved."""
     ticker = Ticker(device(1, LIMITS._replace(pace_ms=0)), 100)
-    ticker.came(message(1), read, 0)
-    ticker.due(1)
-    ticker.came(message(2), read, 90)
-    before = [ticker.due(now_ms) for now_ms in (91, 100, 189)]
+    ticker.take(message(1), read, 0)
+    ticker.poll(1)
+    ticker.take(message(2), read, 90)
+    before = [ticker.poll(now_ms) for now_ms in (91, 100, 189)]
     held = ticker.waits
-    frame = ticker.due(190)
+    frame = ticker.poll(190)
 
     assert before == [None, None, None]
     assert held
