@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from math import prod
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -115,9 +114,6 @@ def fleet(
         int | None,
         typer.Option(min=1, help="How many virtual devices; all that are enrolled else."),
     ] = None,
-    anew: Annotated[
-        bool, typer.Option("--enrol", help="Make new keys and the gateway's devices file first.")
-    ] = False,
     sources: flags.Sources = None,
     sources_random: flags.SourcesRandom = None,
     scene: flags.Scene = None,
@@ -135,14 +131,11 @@ def fleet(
     seen = Seen(sources, sources_random, scene, speed, since, points)
     there = stand(deployment, query, seen, np.random.default_rng())
     kept = path.with_name("secrets.json")
-    if anew:
-        _enrol(deployment, query, kept, way="Move the file away first, or leave --enrol out")
-        _warn(deployment, kept)
     secrets = enrolment.load_secrets(kept, deployment.site.name)
     if nodes is not None and nodes > len(secrets.devices):
         raise OperatorFault(
             f"--nodes {nodes} but {len(secrets.devices)} devices are enrolled; each needs its own "
-            "key. Ask for fewer, or enrol a larger fleet with --enrol"
+            "key. Ask for fewer, or enrol a larger fleet in a new folder"
         )
     secrets = secrets._replace(devices=secrets.devices[:nodes])
     over, folder = threading.Event(), kept.with_name(budgets.STATE)
@@ -172,45 +165,31 @@ def fleet(
 
 
 def enrol(path: flags.Config, central: flags.Central = "") -> None:
-    """Make new keys and budgets for the devices of a deployment, and keys for its gateway."""
+    """Make new keys and budgets for the devices of a deployment, and keys for its gateway.
+
+    Nothing old is overwritten, for it would be lost.
+    """
     deployment = config.load(path)
-    query = config.query(deployment)
+    query, mechanism, site = (
+        config.query(deployment),
+        find_for_deployment(deployment),
+        deployment.site,
+    )
     kept = path.with_name("secrets.json")
-    way = (
-        "If it is this deployment's, it is enrolled already, and there is nothing to do; for "
-        "another promise take a new folder"
-    )
-    _enrol(deployment, query, kept, way, central)
-    shards = deployment.site.devices.with_name(roster.FILE)
-    mechanism = find_for_deployment(deployment)
-    summed = f", with {shards}" * (mechanism.trust == "distributed")
-    typer.echo(
-        f"{prod(mechanism.sensors(deployment))} devices are enrolled. {kept} and "
-        f"{kept.with_name(budgets.STATE)} are theirs, {deployment.site.devices} is the gateway's"
-        f"{summed}; keep all of them from others"
-    )
-    _warn(deployment, kept)
-
-
-def _enrol(deployment: Deployment, query: Any, kept: Path, way: str, central: str = "") -> None:
-    """Make new keys and budgets; nothing old is overwritten, for it would be lost."""
     state, holder = kept.with_name(budgets.STATE), kept.with_name(HOLDER)
-    for old in (kept, deployment.site.devices, state, holder):
+    for old in (kept, site.devices, state, holder):
         if old.exists():
             raise OperatorFault(
                 f"{old} already exists; with new keys the gateway would refuse the devices that "
-                f"have the old ones. {way}"
+                "have the old ones. If it is this deployment's, it is enrolled already, and there "
+                "is nothing to do; for another promise take a new folder"
             )
-    keyholder = deployment.privacy.keyholder
-    limits, sensors = (
-        first_limits(deployment, query),
-        prod(find_for_deployment(deployment).sensors(deployment)),
-    )
-    site = deployment.site
+    keyholder, summed = deployment.privacy.keyholder, mechanism.trust == "distributed"
+    limits, sensors = first_limits(deployment, query), prod(mechanism.sensors(deployment))
     made = enrolment.enrol_fleet(site.name, sensors, keyholder=keyholder, central=central)
     enrolment.check_central(enrolment.derive_devices(made.secrets), first_round(deployment, query))
     shards: list[Any] = []
-    if find_for_deployment(deployment).trust == "distributed":
+    if summed:
         made, shards = roster.enrol(made, query)
     devices = enrolment.derive_devices(made.secrets)
     try:
@@ -221,8 +200,9 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, way: str, central: st
             "budgets, and a device without one never reports. Make its parent folder writable"
         ) from fault
     try:
-        most = find_service(deployment.rounds.mechanism).key_limit(deployment)
-        keycount.count_fleet(site.devices, devices, most)
+        keycount.count_fleet(
+            site.devices, devices, find_service(mechanism.name).key_limit(deployment)
+        )
     except OperatorFault:
         state.rmdir()  # nothing is in it yet, and it would be in the way of the next try
         raise
@@ -230,17 +210,18 @@ def _enrol(deployment: Deployment, query: Any, kept: Path, way: str, central: st
         budgets.provision(made, limits, place, windows.record_of(deployment, limits))
     if keyholder:
         enrolment.save_roots(made, holder)
-    if shards:
+    if summed:
         roster.save_shards(site.devices, site.name, shards)
     enrolment.save_secrets(made.secrets, kept)
     enrolment.save_devices(devices, site.devices)
     limitsfile.save_first(site.devices, devices, limits, deployment.privacy.window_h)
-
-
-def _warn(deployment: Deployment, kept: Path) -> None:
-    """Say what was made that takes the noise off, where something was."""
-    if deployment.privacy.keyholder:
+    beside = f", with {site.devices.with_name(roster.FILE)}" * summed
+    typer.echo(
+        f"{sensors} devices are enrolled. {kept} and {state} are theirs, {site.devices} is the "
+        f"gateway's{beside}; keep all of them from others"
+    )
+    if keyholder:
         typer.echo(
-            f"{kept.with_name(HOLDER)} holds the root keys: whoever has it can take the noise "
-            "off. Move it away, to where only its owner comes: neither fleet nor gateway needs it"
+            f"{holder} holds the root keys: whoever has it can take the noise off. Move it away, "
+            "to where only its owner comes: neither fleet nor gateway needs it"
         )

@@ -54,9 +54,10 @@ def living(tmp_path: Path, mosquitto: Mqtt, pause_s: float) -> Path:
 
 
 @pytest.fixture
-def fleet(living: Path) -> Iterator[subprocess.Popen[str]]:
+def fleet(living: Path, heatveil: Callable[..., Any]) -> Iterator[subprocess.Popen[str]]:
     """Enrol and run the six devices of that site."""
-    command = [PROGRAM, "fleet", "--config", living, "--enrol", "--sources-random", "1"]
+    assert heatveil("enrol", "--config", living).status == 0
+    command = [PROGRAM, "fleet", "--config", living, "--sources-random", "1"]
     with processes.Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

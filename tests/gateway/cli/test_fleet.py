@@ -29,9 +29,9 @@ SUMMARY = re.compile(
 )
 
 
-def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
+def played(site: Path) -> tuple[list[str], dict[str, bytes], str]:
     """Return what a fleet says till Ctrl-C after a round, its last states, and its log."""
-    command = [PROGRAM, "fleet", "--config", site, "--enrol", "--sources-random", "1", *words]
+    command = [PROGRAM, "fleet", "--config", site, "--sources-random", "1"]
     deployment, piped = config.load(site), {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
     def states() -> dict[str, bytes]:
@@ -53,8 +53,11 @@ def played(site: Path, *words: str) -> tuple[list[str], dict[str, bytes], str]:
 
 
 @pytest.mark.long
-def test_a_fleet_says_goodbye_and_what_became_of_its_frames(living: Path) -> None:
+def test_a_fleet_says_goodbye_and_what_became_of_its_frames(
+    living: Path, heatveil: Callable[..., Any]
+) -> None:
     """Six devices were asked once: six frames, each of them in the gateway's store."""
+    assert heatveil("enrol", "--config", living).status == 0
     said, states, log = played(living)
     found = SUMMARY.fullmatch(said[-1])
 
@@ -72,26 +75,13 @@ def test_a_fleet_says_goodbye_and_what_became_of_its_frames(living: Path) -> Non
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def site(tmp_path: Path) -> Path:
     """Return a deployment of six devices, whose broker is nowhere: enrolling needs none."""
-    monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
     text = config.sample().replace("count = 50", "count = 6").replace("port = 8883", "port = 1")
     text = re.sub("(?m)^(ca_file|password_file).*$", "", text)
     path = tmp_path / "site.toml"
     path.write_text(text.replace("# insecure", "insecure"))
     return path
-
-
-@pytest.fixture
-def fleet(site: Path, heatveil: Callable[..., Any]) -> Callable[..., str]:
-    """Return the command on this deployment, as the last line that it says."""
-
-    def run(*words: str) -> str:
-        said = heatveil("fleet", "--config", site, *words)
-        assert said.status == 1  # there is no broker
-        return str(said.err.splitlines()[-1])
-
-    return run
 
 
 def names(folder: Path) -> set[str]:
@@ -102,9 +92,13 @@ def kept(count: int) -> set[str]:
     return {f"state/node-{i}.{slot}" for i in range(count) for slot in range(3)} | {"state/lock"}
 
 
-def test_a_sealed_fleet_leaves_no_root_behind(site: Path, fleet: Callable[..., str]) -> None:
+def test_a_sealed_fleet_leaves_no_root_behind(
+    site: Path, heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The host forgets it: nothing on the disk leads to the noise of boots that are over."""
-    assert "no MQTT broker" in fleet("--enrol")
+    monkeypatch.setattr(crowd, "PATIENCE_S", 0.3)
+    assert heatveil("enrol", "--config", site).status == 0
+    assert "no MQTT broker" in heatveil("fleet", "--config", site).err
     found = names(site.parent)
     devices = enrol.load_devices(site.parent / "devices.json", "lab")
 
@@ -116,7 +110,7 @@ def test_a_sealed_fleet_leaves_no_root_behind(site: Path, fleet: Callable[..., s
 
 
 @pytest.mark.parametrize("old", ["secrets.json", "devices.json", "keyholder.json", "state"])
-def test_nothing_old_is_overwritten(site: Path, fleet: Callable[..., str], old: str) -> None:
+def test_nothing_old_is_overwritten(site: Path, heatveil: Callable[..., Any], old: str) -> None:
     """Keys and budgets of devices out there: there is only this one copy of them."""
     path = site.parent / old
     if old == "state":
@@ -124,7 +118,7 @@ def test_nothing_old_is_overwritten(site: Path, fleet: Callable[..., str], old: 
         path = path / "node-0.0"
     path.write_text("precious")
 
-    assert f"{old} already exists" in fleet("--enrol")
+    assert f"{old} already exists" in heatveil("enrol", "--config", site).refusal
     assert path.read_text() == "precious"
     assert names(site.parent) == {"site.toml", path.relative_to(site.parent).as_posix()}
 

@@ -87,14 +87,17 @@ def _map(site: Path, number: int) -> Any:
 
 
 @pytest.mark.long
-def test_the_two_programs_make_maps_together(site: Path, start: Start) -> None:
+def test_the_two_programs_make_maps_together(
+    site: Path, start: Start, heatveil: Callable[..., Any]
+) -> None:
     """Enrol, run a round, kill the fleet, start it again, run the rest, stop both at once.
 
     Another room of the floor whose file is wrong keeps ours from nothing.
     """
     floor = '[[page.floor]]\nsettings = "gone.toml"\ncorner_m = [9.0, 0.0]\n'
     site.write_text(f"{site.read_text()}\n{floor}")
-    fleet = start("fleet", "--enrol", "--sources-random", "1")
+    assert heatveil("enrol", "--config", site).status == 0
+    fleet = start("fleet", "--sources-random", "1")
     assert fleet.stdout.readline().startswith("6 devices")
     once = start("serve", "--rounds", "1")
     said = once.communicate(timeout=60)[0]
