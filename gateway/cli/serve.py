@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from recovery.maps.guarantee import from_json, reword
+from recovery.maps.guarantee import from_json, reword, to_json
 from recovery.maps.sentence import describe
 
 from .. import logs
@@ -146,13 +146,19 @@ def make_show(
         made = planned.guarantee._replace(**({"trust": SEEDED} if seeded else {}))
         return mechanism.promise(query, reword(given, made))
 
+    def as_told(guarantee: Event) -> Event:
+        return {**guarantee, "trust": str(SEEDED)} if seeded else guarantee
+
+    # Of thousands of sensors that takes seconds, for which a round would wait with its first map.
+    promise(json.dumps(as_told(json.loads(to_json(planned.guarantee)))))
+
     def show(event: Event) -> None:
         if event["kind"] == "release":
             event = {**event, **beside}
         if event["kind"] == "ready":  # for releases of the store, which hold numbers alone
             event = {**event, "wire": beside, "neighbours": neighbours}
-        if seeded and "guarantee" in event:
-            event = {**event, "guarantee": {**event["guarantee"], "trust": str(SEEDED)}}
+        if "guarantee" in event:
+            event = {**event, "guarantee": as_told(event["guarantee"])}
         page.feed.put(event)
         if event["kind"] == "map":
             said = promise(json.dumps(event["guarantee"]))

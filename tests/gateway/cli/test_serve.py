@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -142,6 +143,24 @@ def test_a_seeded_run_says_so_on_the_page_too() -> None:
     assert "this is not private" in said[True]["map"]
     assert "this is not private" in said[True]["promise"]
     assert "each device blurs its own" not in said[True]
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_the_promise_is_put_into_words_before_the_first_round(
+    monkeypatch: pytest.MonkeyPatch, seeded: bool
+) -> None:
+    """Of thousands of sensors it takes seconds; a round is open when the first map comes."""
+    asked, mechanism = query(cells="10", sensors="4", epsilon="8/1"), find("thermal")
+    promise = Mock(wraps=mechanism.promise)
+    told = {name: getattr(mechanism, name) for name in ("plan", "curve", "name")}
+    monkeypatch.setattr(
+        serve, "find_for_query", lambda _: SimpleNamespace(**told, promise=promise)
+    )
+    tell = serve.make_show(SimpleNamespace(feed=Feed()), asked, seeded=seeded)
+    before = promise.call_count
+    tell({"kind": "map", "guarantee": json.loads(to_json(first_round(asked).guarantee))})
+
+    assert before == promise.call_count == 1
 
 
 def test_under_nohup_a_reload_is_one() -> None:
