@@ -292,7 +292,9 @@ def move_sentences(trees: Mapping[str, ast.Module]) -> bytes:
             before = mover.moved
             mover.visit(tree)
             if mover.moved > before:
-                asks = ast.ImportFrom("words", [ast.alias("say", "_say")], path.count("/"))
+                asks = ast.ImportFrom(
+                    "words", [ast.alias("read_sentence", "_say")], path.count("/")
+                )
                 tree.body.insert(0, asks)
                 ast.fix_missing_locations(tree)
     return mover.text

@@ -33,7 +33,7 @@ def test_sentences_go_to_a_file_and_come_back(tmp_path: Path) -> None:
     text, held = moved("def f(n):\n    return 'it has %d params instead of one' % n\n")
     shutil.copy(words.__file__, tmp_path)
     (tmp_path / "words.txt").write_bytes(held)
-    say = runpy.run_path(str(tmp_path / "words.py"))["say"]
+    say = runpy.run_path(str(tmp_path / "words.py"))["read_sentence"]
     space: dict[str, Any] = {"_say": say}
     exec(text.split("\n", 1)[1], space)  # without its import
 
@@ -55,7 +55,7 @@ def test_a_refusal_is_never_empty(tmp_path: Path, held: bytes | None) -> None:
     shutil.copy(words.__file__, tmp_path)
     if held is not None:
         (tmp_path / "words.txt").write_bytes(held)
-    say = runpy.run_path(str(tmp_path / "words.py"))["say"]
+    say = runpy.run_path(str(tmp_path / "words.py"))["read_sentence"]
 
     assert say(1) == "fault 1"
     assert say(1, (2,)) == "fault 1"
