@@ -136,26 +136,6 @@ def pick_release(mechanism: str) -> dict[str, bytes]:
     return pick(sources, FIRST, mechanism, *had, "window", "tables")
 
 
-def read_compiled(folder: Path) -> dict[str, bytes]:
-    """Return what `make edge` made, by its path on a board.
-
-    Raises:
-        OperatorFault: there is nothing, or it is of other sources than these.
-    """
-    found = {
-        file.relative_to(folder).as_posix(): file.read_bytes()
-        for file in sorted((folder / "edge").rglob("*"))
-        if file.is_file()
-    }
-    missing = [path for path in read_sources() if not {path, f"{path[:-3]}.mpy"} & set(found)]
-    if missing:
-        raise OperatorFault(
-            f"{folder} has no {missing[0][:-3]}.mpy, and {len(missing)} modules are missing in "
-            "all; a board needs every one, or it stops at its start. Make them: make edge"
-        )
-    return found
-
-
 def read_starts() -> dict[str, bytes]:
     """Return what a board starts with, to be written last: before, it must not start."""
     root = Path(str(edge.__file__)).parent

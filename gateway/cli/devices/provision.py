@@ -16,8 +16,9 @@ from ...devices.enrol.enrol import HOLDS
 from ...devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
 from ...devices.kit.boardfile import Held
 from ...devices.kit.boards import Board, BoardFault
-from ...devices.kit.connect import lend_board, load_modules
+from ...devices.kit.connect import lend_board
 from ...devices.kit.flash import flash, read_image
+from ...devices.kit.modules import compile_modules
 from ...devices.kit.provisioning import Kit, Owner
 from ...devices.kit.start import start
 from ...devices.owner.releases import admit
@@ -380,9 +381,6 @@ Updates = Annotated[
     ),
 ]
 Mpy = Annotated[bool, typer.Option("--mpy", help="Compiled modules: a quicker start, less flash.")]
-Release = Annotated[
-    Path | None, typer.Option(help="A folder that `make edge` made, instead of --mpy.")
-]
 
 
 def provision(
@@ -405,7 +403,6 @@ def provision(
         typer.Option("--flash", help="A firmware of `make firmware`, .uf2, for the board first."),
     ] = None,
     mpy: Mpy = False,
-    release: Release = None,
     out: Out = None,
     replace: Annotated[
         bool, typer.Option("--replace", help="End another device whose budget the board holds.")
@@ -417,7 +414,7 @@ def provision(
     which = sensor, sensors, central
     with lend_board(board, wait > 0) as place:
         check_early(config, name, place, out, which)
-        files = load_modules(mpy, release)
+        files = compile_modules() if mpy else None
         if firmware is not None:
             image = read_image(firmware)
             with boards.resume_on_fault(place):
@@ -439,14 +436,13 @@ def rotate(
         Path | None, typer.Option(help="Its sensor and Wi-Fi, TOML; those that it has else.")
     ] = None,
     mpy: Mpy = False,
-    release: Release = None,
     updates: Updates = None,
     wait: Wait = WAIT_S,
 ) -> None:
     """Give a device a new password, or new keys, and bring them to its board."""
     if new_budget and not keys:
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
-    files = load_modules(mpy, release)
+    files = compile_modules() if mpy else None
     with lend_board(board, wait > 0) as place:
         job = Job(config, name, place, settings, files, wait, updates)
         renew_device(job, keys, new_budget)

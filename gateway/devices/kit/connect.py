@@ -26,7 +26,6 @@ from pathlib import Path
 
 from ...faults import OperatorFault
 from .. import bundle
-from . import modules
 from .boards import RAISED, Board, BoardFault, describe_failure
 
 # How the program is started that lives in the folder: its flash is the root of all paths, as on a
@@ -482,14 +481,3 @@ def lend_board(address: str, lives: bool) -> Iterator[Board]:
     finally:
         if isinstance(board, StandIn):
             board.stop()
-
-
-def load_modules(mpy: bool, release: Path | None) -> dict[str, bytes] | None:
-    """Return the modules of edge for a board: compiled here, or of a release; None as it has them.
-
-    Raises:
-        OperatorFault: the compiler is not installed, or the release is not whole.
-    """
-    if release is not None:
-        return bundle.read_compiled(release)
-    return modules.compile_modules() if mpy else None

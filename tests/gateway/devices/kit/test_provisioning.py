@@ -238,9 +238,9 @@ def test_what_the_deployment_decides_is_refused_before_the_board_is_asked(
     board = Untouched()
     board.here = here
     monkeypatch.setattr(commands, "lend_board", lambda *_: nullcontext(board))
-    monkeypatch.setattr(commands, "load_modules", lambda *_: board.asked)
+    monkeypatch.setattr(commands, "compile_modules", lambda: board.asked)
 
-    refused = desk.run("provision", NAME, "--settings", desk.own, *words)
+    refused = desk.run("provision", NAME, "--settings", desk.own, "--mpy", *words)
     assert refused.status == 1
     assert re.search(says, refused.err)
     assert NAME not in desk.path.with_name("devices.json").read_text()
