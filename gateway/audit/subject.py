@@ -221,8 +221,8 @@ class Central(Protocol):
     def inputs(self, round: Any) -> Sequence[Any]:
         """Return a few readings that a device may hold, the extremes and beyond included."""
 
-    def absent(self, round: Any) -> int | None:
-        """Return which input is a user who is not there; None where each may be another."""
+    def absent_input(self, round: Any) -> int | None:
+        """Return the index in `inputs` of a user who is not there; None where each may change."""
 
     def gather(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
         """Return the whole numbers that a release blurs, before any noise."""

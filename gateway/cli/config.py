@@ -19,7 +19,10 @@ _MORE = re.compile(r"^#\s{8,}(.*)$")  # a comment that goes on in the next line
 
 
 def config(
-    sample: Annotated[bool, typer.Option("--sample", help="A file, every key explained.")] = False,
+    sample: Annotated[
+        bool,
+        typer.Option("--sample", help="A file, every key explained; also without any option."),
+    ] = False,
     schema: Annotated[
         bool, typer.Option("--schema", help="Its JSON Schema, for editors.")
     ] = False,

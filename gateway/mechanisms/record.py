@@ -161,7 +161,7 @@ class Serving:
 # Of `Serving`, where a promise is epsilon alone and a device has one place.
 PURE: Mapping[str, Any] = MappingProxyType(
     {
-        "limits": _capped.limits_of,
+        "limits": _capped.first_limits_of,
         "remaining_limits": _capped.remaining_limits,
         "check_held": _capped.check_held,
         "least_noise": _capped.least_noise,

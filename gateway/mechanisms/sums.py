@@ -12,18 +12,15 @@ from edge.mechanisms import module_of
 from ..faults import OperatorFault
 
 
-def limits_of(query: Any, every_s: float, rounds: int = 1) -> Any:
+def first_limits_of(query: Any, every_s: float, rounds_per_reading: int = 1) -> Any:
     """Return the first `Limits` of every device: epsilon for all Rounds together.
 
     A price is rounded up to whole nano-rho, so there is one more for each Round.
-
-    Args:
-        rounds: the most of one reading.
     """
     from ..devices.enrol import capped
 
-    found = capped.limits_of(replace(query, readings=1), every_s)
-    return found._replace(budget=found.budget + rounds * query.readings)
+    found = capped.first_limits_of(replace(query, readings=1), every_s)
+    return found._replace(budget=found.budget + rounds_per_reading * query.readings)
 
 
 def check_held(query: Any, sensors: Any, held: Any) -> None:

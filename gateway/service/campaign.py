@@ -81,8 +81,8 @@ class Pause:
         left_s = schedule.wait_s(rest_s, rounds.hours, _wall())
         return min(left_s, GLANCE_S)  # what is waited for may change meanwhile
 
-    def why(self, rounds: Rounds) -> str:
-        """Return why no round may open at this hour, or nothing."""
+    def explain_closed_hours(self, rounds: Rounds) -> str:
+        """Return why the hours of the day forbid a round now, or nothing."""
         return schedule.refusal(rounds.hours, _wall())
 
 
@@ -272,7 +272,7 @@ class Campaign:
                 if not self._window_h:
                     return why
                 self._spent = SPENT(hours=self._window_h)
-                self._spent_s = kept(self.store.first_charge_ends_s) or time.time() + GLANCE_S
+                self._spent_s = kept(self.store.first_charge_lapses_s) or time.time() + GLANCE_S
                 continue
             if self._spent:
                 self._spent = ""
@@ -381,7 +381,7 @@ class Campaign:
             if self._spent and time.time() < self._spent_s:
                 wait_s = GLANCE_S
             said = why or self._spent
-            self.say("rounds", not said, said or pause.why(rounds))
+            self.say("rounds", not said, said or pause.explain_closed_hours(rounds))
             if not wait_s:
                 return True
             self.stopping.wait(wait_s)

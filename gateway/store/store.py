@@ -217,8 +217,11 @@ class Store:
             since_s = counted_s(round_rows.promise(connection))
             return round_rows.list_charged(connection, since_s)
 
-    def first_charge_ends_s(self) -> float | None:
-        """Return when the first of `charges` counts no more, by the wall's clock."""
+    def first_charge_lapses_s(self) -> float | None:
+        """Return when the first of `charges` counts no more, by the wall's clock.
+
+        None where none counts, or none ever lapses.
+        """
         with self._reads.connect() as connection:
             return round_rows.first_end_s(connection, counted_s(round_rows.promise(connection)))
 

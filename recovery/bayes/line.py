@@ -31,7 +31,7 @@ class Shares:
     chances: Floats
 
 
-def shares(exact: Exact) -> Shares:
+def posterior_of_cumulative_share(exact: Exact) -> Shares:
     """Return the posterior of the cumulative share, if there is one source or more.
 
     The share is c / k when c of k sources stand in the cell or before it, and c is at least r

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..sequence import normals, uniforms
 from .exact import Scores, exact_posterior, list_sets, scores
-from .line import expected_distance, median, shares
+from .line import expected_distance, median, posterior_of_cumulative_share
 from .medoid import medoid
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,7 @@ def _error(
 ) -> float:
     """Return the least posterior expectation of the distance."""
     if places.shape[1] == 1:
-        posterior = shares(exact_posterior(found, fewest, most, open))
+        posterior = posterior_of_cumulative_share(exact_posterior(found, fewest, most, open))
         return expected_distance(posterior, median(posterior), places[:, 0])
     possible = list_sets(found, fewest, most, open)
     return medoid(possible.sets, possible.chances, places).expected_error

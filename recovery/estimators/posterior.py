@@ -22,7 +22,13 @@ from ..bayes.exact import (
     scores,
     sets_of,
 )
-from ..bayes.line import expected_distance, median, possible_curves, shares, whole_band
+from ..bayes.line import (
+    expected_distance,
+    median,
+    possible_curves,
+    posterior_of_cumulative_share,
+    whole_band,
+)
 from ..bayes.medoid import medoid
 from ..maps.heatmap import Credible
 from .record import Estimate, Seen, check, label, with_digits
@@ -84,7 +90,7 @@ def along_a_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
     present, numbers = exact.present.reshape(seen.shape), _numbers(seen, exact.numbers)
     if numbers[0] > 0.5:
         return _nothing(seen, present, numbers)
-    posterior = shares(exact)
+    posterior = posterior_of_cumulative_share(exact)
     cumulative = median(posterior)
     credible = Credible(
         seen.level,

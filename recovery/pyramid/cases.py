@@ -44,8 +44,8 @@ def inputs(round: Round) -> list[Reading]:
     return [Reading(0, values) for values in places]
 
 
-def absent(round: Round) -> int:
-    """Return which of the inputs is that of nobody: it has no mass."""
+def absent_input(round: Round) -> int:
+    """Return the index in `inputs` of nobody's: it has no mass."""
     return 0
 
 

@@ -43,7 +43,7 @@ def inputs(round: Round) -> Sequence[Reading]:
     ]
 
 
-def absent(round: Round) -> None:
+def absent_input(round: Round) -> None:
     """Return None: a user's places may be any others."""
 
 

@@ -263,7 +263,7 @@ def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tup
         crowd: subject.gather(round, _crowd(payloads, crowd))
         for crowd in combinations_with_replacement(range(len(payloads)), CROWD)
     }
-    absent = subject.absent(round)
+    absent = subject.absent_input(round)
     worst, tried = Fraction(0), 0
     for crowd, before in seen.items():
         for user in range(CROWD):

@@ -67,13 +67,13 @@ class Rehearsal:
     def hear(self, topic: str, payload: bytes) -> Outcome:
         """Return what becomes of the next message."""
         if topic in self._rounds:
-            return self._take_round(topic, payload) if payload else self.close()
+            return self._take_round(topic, payload) if payload else self.close_round()
         parts = topic.split("/")
         if len(parts) < 2 or topic != wire.topic(self._devices.site, parts[-2], "data"):
             return OTHER
         return self._take_report(Message(topic, payload, (0, 0)))
 
-    def close(self) -> Outcome:
+    def close_round(self) -> Outcome:
         """End the round that is open, if there is one."""
         ended, self.open = self.open, None
         return Outcome("closed", "", ended)
@@ -90,7 +90,7 @@ class Rehearsal:
         if name in self._prices:
             return Outcome("refused", f"round {plan.number} is over; it is not asked twice")
         self._prices[name] = cost
-        ended = self.close().ended
+        ended = self.close_round().ended
         places = {one.name: one.place for one in self._devices.by_name.values()}
         self.open = OpenRound(
             plan, name, inf, places, wrong=find_service(plan.mechanism).payload_fault(plan)
@@ -162,7 +162,7 @@ def replay(
                 typer.echo(f"line {number} is refused: {outcome.why} ({topic})")
             total[outcome.word] += 1
             counted[outcome.word] += 1
-        if (left := rehearsal.close().ended) is not None:
+        if (left := rehearsal.close_round().ended) is not None:
             typer.echo(f"the recording ends within round {left.plan.number}, which is closed here")
             same &= _tell_ended(left, counted, store)
     typer.echo(

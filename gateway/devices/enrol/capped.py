@@ -154,7 +154,7 @@ def check_pace(every_s: float, held: Mapping[str, Any]) -> None:
 # Of a query whose devices have one place each, as a record's `Serving` wants them.
 
 
-def limits_of(query: Any, every_s: float) -> Any:
+def first_limits_of(query: Any, every_s: float) -> Any:
     """Return the first `Limits` of every device that will answer this query.
 
     Raises:
@@ -184,7 +184,7 @@ def check_held(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) 
                 f"{name} is enrolled for {count} sensors, but a device that reports a place has "
                 "exactly one, and this one would not start. Enrol one device for each"
             )
-    check_capped(limits_of(query, 1.0), held)
+    check_capped(first_limits_of(query, 1.0), held)
 
 
 def least_noise(limits: Any) -> str:

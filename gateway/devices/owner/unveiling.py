@@ -178,9 +178,9 @@ def _csv(
 _WRITERS = {".sqlite": _sqlite, ".csv": _csv}
 
 
-Numbers = tuple[int, int]  # of the first and the last round that is wanted
+RoundRange = tuple[int, int]  # the numbers of the first and the last round that is wanted
 
-ALL: Numbers = (0, 1 << 48)
+ALL: RoundRange = (0, 1 << 48)
 _OF_THESE = "WHERE ?1 = 0 OR round IN (SELECT name FROM rounds WHERE number BETWEEN ?1 AND ?2)"
 
 
@@ -215,13 +215,17 @@ class Source:
                 found[name] = plan
         return found
 
-    def count(self, rounds: Numbers) -> int:
+    def count(self, rounds: RoundRange) -> int:
         """Return how many reports there are of rounds with these numbers."""
         rows = self._connection.execute(f"SELECT count(*) FROM reports {_OF_THESE}", rounds)
         return int(rows.fetchone()[0])
 
-    def reports(self, rounds: Numbers) -> Iterator[Stored]:
-        """Yield every report of rounds with these numbers, by device, boot and message.
+    def reports(self, rounds: RoundRange) -> Iterator[Stored]:
+        """Yield the reports of every device, in the order of device, boot and message.
+
+        Args:
+            rounds: first to last, both included; `ALL` also brings reports of rounds that the
+                store does not know.
 
         Raises:
             OperatorFault: after the last one, when a gateway opened the database meanwhile.

@@ -280,7 +280,7 @@ def enlarge(mass: Floats, side: int) -> Floats:
     return np.kron(mass, np.full((times, times), times**-2))
 
 
-def differences(truth: Floats, found: Floats) -> tuple[float, float]:
+def l1_and_l2(truth: Floats, found: Floats) -> tuple[float, float]:
     """Return the l1 and the l2 distance of two maps of total one."""
     off = found - truth
     return float(np.abs(off).sum()), float(np.sqrt(np.square(off).sum()))
@@ -298,14 +298,14 @@ def densities(task: Task) -> Iterator[Value]:
         bins: enlarge(equi_width_map(points, bins, task.run, task.seed), SIDE) for bins in _BINS
     }
     maps = sorted_maps(points, SIDE, task.run, task.seed)
-    best = min(squares, key=lambda bins: differences(truth, squares[bins])[0])
+    best = min(squares, key=lambda bins: l1_and_l2(truth, squares[bins])[0])
     lines = {**maps, WIDE: squares[best], UNIFORM: np.full(truth.shape, 1 / truth.size)}
     for norm, at in (("l1", 0), ("l2", 1)):
         panel = f"{norm}, {name}"
         for bins, mass in squares.items():
-            yield Value(panel, "equi-width", bins, differences(truth, mass)[at])
+            yield Value(panel, "equi-width", bins, l1_and_l2(truth, mass)[at])
             for line, other in lines.items():
-                yield Value(panel, line, bins, differences(truth, other)[at])
+                yield Value(panel, line, bins, l1_and_l2(truth, other)[at])
 
 
 def _other_widths(results: Results) -> Finding:

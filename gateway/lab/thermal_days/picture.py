@@ -50,7 +50,7 @@ def units(played: Played) -> list[str]:
     return named
 
 
-def scale(values: Sequence[Floats]) -> float:
+def find_brightest(values: Sequence[Floats]) -> float:
     """Return what the brightest colour stands for, alike in all moments; never nought."""
     most = max((float(np.nanmax(part)) for part in values if np.isfinite(part).any()), default=0.0)
     return most if most > 0 else 1.0
@@ -69,8 +69,8 @@ class Panels:
         self._extent = (0.0, width, height, 0.0)
         sent = [moment.sent_k for moment in played.moments]
         counted = [self._subtract_empty(frame) for frame in frames]
-        self.warmest_k = scale([played.lived.warmth_k[frame] for frame in frames])
-        self.sent_k = scale([np.abs(values) for values in sent or counted])
+        self.warmest_k = find_brightest([played.lived.warmth_k[frame] for frame in frames])
+        self.sent_k = find_brightest([np.abs(values) for values in sent or counted])
 
     def show(
         self, frame: int, moment: Moment | None, words: Sequence[str]

@@ -44,7 +44,7 @@ MECHANISM = Mechanism(
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.length,
     serving=Serving(
-        **{**PURE, "limits": _sums.limits_of, "check_held": _sums.check_held},
+        **{**PURE, "limits": _sums.first_limits_of, "check_held": _sums.check_held},
         exported=_EXPORTED,
     ),
     cautions=_sums.cautions,

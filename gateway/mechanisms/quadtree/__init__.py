@@ -45,7 +45,7 @@ MECHANISM = Mechanism(
     vector_length=device.length,
     vector_most=_words.most_numbers,
     serving=Serving(
-        **{**PURE, "limits": _words.limits_of, "check_held": _words.check_held},
+        **{**PURE, "limits": _words.first_limits_of, "check_held": _words.check_held},
         exported=_EXPORTED,
     ),
     cautions=_sums.cautions,

@@ -75,7 +75,7 @@ def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
     return shown
 
 
-def limits_of(query: Any, every_s: float) -> Any:
+def first_limits_of(query: Any, every_s: float) -> Any:
     """Return the first `Limits` of every device: epsilon for all Rounds of all maps.
 
     Raises:
@@ -91,7 +91,7 @@ def limits_of(query: Any, every_s: float) -> Any:
             f"kind under [quadtree] is {query.kind!r}, but enrolled devices report one place "
             'each. Set it to "counts", or try the others with heatveil play quadtree'
         )
-    return sums.limits_of(query, every_s, ROUNDS_MOST)
+    return sums.first_limits_of(query, every_s, ROUNDS_MOST)
 
 
 def check_held(query: Any, sensors: Any, held: Any) -> None:
@@ -100,5 +100,5 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
     Raises:
         OperatorFault: one does not, or it would refuse what is asked.
     """
-    limits_of(query, 1.0)
+    first_limits_of(query, 1.0)
     sums.check_held(query, sensors, held)

@@ -43,7 +43,7 @@ def share_of(holder: str, living: Sequence[str], partitions: int) -> int:
     return each + (living.index(holder) < more)
 
 
-class Hands:
+class HeldParts:
     """The parts by their leases; for one thread, but for `parts`, which any may ask for."""
 
     def __init__(self, partitions: int) -> None:
@@ -74,12 +74,12 @@ class Hands:
             self._parts[lease].sure_until_s = until_s
         self._leave([part for lease, part in self._parts.items() if lease not in kept])
 
-    def at_most(self, quota: int) -> int:
+    def leave_beyond(self, quota: int) -> int:
         """Let go of what is too much; return how many more there may be."""
         self._leave([self._parts[lease] for lease in sorted(self._parts)[quota:]])
         return quota - len(self._parts)
 
-    def only_sure(self) -> None:
+    def leave_unsure(self) -> None:
         """Let go of parts that another may have by now."""
         self._leave([part for part in self._parts.values() if not part.surely_ours()])
 
@@ -88,7 +88,7 @@ class Hands:
         new = {lease: devices_of(devices, lease.part, self._partitions) for lease in self._parts}
         self._leave([part for part in self._parts.values() if part.devices != new[part.lease]])
 
-    def gone(self) -> list[Lease]:
+    def pop_closed(self) -> list[Lease]:
         """Return the leases that nobody works for any more, and forget them."""
         gone = [lease for lease, closing in self._leaving.items() if not closing.is_alive()]
         for lease in gone:
@@ -97,7 +97,7 @@ class Hands:
 
     def end(self, patience_s: float) -> None:
         """Let go of everything, and wait for the last commits."""
-        self.at_most(0)
+        self.leave_beyond(0)
         until_s = time.monotonic() + patience_s
         for closing in self._leaving.values():
             closing.join(max(until_s - time.monotonic(), 0))
@@ -206,7 +206,7 @@ class Worker:
         self.holder, self._workers = holder, deployment.workers
         self._store, self._say = store, say
         self._leases = Leases(store.engine, holder, self._workers.lease_s)
-        self._hands = Hands(self._workers.partitions)
+        self._held_parts = HeldParts(self._workers.partitions)
         self._pump = Pump("parts")
         self._sight = Sight(deployment, holder, self._pump, say, away)
         shared = store, self._pump, fold, alarm, metrics, guard, self._sight.heard
@@ -243,7 +243,7 @@ class Worker:
     @property
     def parts(self) -> list[int]:
         """The parts that we have, in order."""
-        return self._hands.parts
+        return self._held_parts.parts
 
     def _run(self) -> None:
         while not self._stopping.is_set():
@@ -263,22 +263,22 @@ class Worker:
             except Exception:  # a worker that gives up gives nobody its parts
                 log.exception("a worker failed to renew or take partitions; it tries again")
             # Without the database we cannot know, and others may have them by now.
-            self._hands.only_sure()
+            self._held_parts.leave_unsure()
             self._woken.wait(min(self._workers.lease_s / GLANCES, LONGEST_S))
             self._woken.clear()
-        self._hands.end(LAST_COMMITS_S)
+        self._held_parts.end(LAST_COMMITS_S)
         with suppress(DatabaseError):  # the leases run out by themselves
             leases.leave(self._store.engine, self.holder)
 
     def _turn(self) -> None:
         """Renew what we have, give back what is too much, take what is free."""
         partitions, lease_s = self._workers.partitions, self._workers.lease_s
-        engine, hands = self._store.engine, self._hands
+        engine, held_parts = self._store.engine, self._held_parts
         began_s = time.monotonic()
-        hands.keep(self._leases.renew(hands.held), began_s + lease_s)
+        held_parts.keep(self._leases.renew(held_parts.held), began_s + lease_s)
         if (devices := self._around.devices) is not self._known:
             self._known, self._mark = devices, leases.mark_of(devices)
-            hands.know(devices)
+            held_parts.know(devices)
         us = self.holder, lease_s, self._mark
         blind = self._sight.blind_for(lease_s if self._joined else 0)
         if not self._joined and not blind:
@@ -287,15 +287,15 @@ class Worker:
             end_old_sessions_quietly(self._around.deployment, self._store)
         living = leases.renew_membership(engine, *us) if self._joined else []
         self._joined = self.holder in living  # not if we were away until we were forgotten
-        more = hands.at_most(0 if blind else share_of(self.holder, living, partitions))
-        self._leases.give(hands.gone())
-        if blind and not hands.held and self._joined:  # let others have our share
+        more = held_parts.leave_beyond(0 if blind else share_of(self.holder, living, partitions))
+        self._leases.give(held_parts.pop_closed())
+        if blind and not held_parts.held and self._joined:  # let others have our share
             leases.leave(engine, self.holder)
             self._joined = False
         if more > 0:
             began_s = time.monotonic()
             taken = self._leases.take(partitions, more)
-            hands.begin(taken, began_s + lease_s, self._around)
+            held_parts.begin(taken, began_s + lease_s, self._around)
 
 
 def _standing(parts: Sequence[int], joined: bool) -> str:

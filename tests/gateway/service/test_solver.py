@@ -157,7 +157,6 @@ input()
 
 
 @pytest.mark.long
-@pytest.mark.long
 def test_a_report_does_not_wait_for_a_map() -> None:
     """The kernel gives the worker what the intake leaves: its niceness is higher by ten.
 
@@ -172,6 +171,7 @@ def test_a_report_does_not_wait_for_a_map() -> None:
         assert os.getpgid(worker) != os.getpgid(0)  # a Ctrl-C is not for it
 
 
+@pytest.mark.long
 def test_the_worker_goes_when_its_gateway_is_killed() -> None:
     """kill -9 of the gateway closes the pipe, which ends the worker."""
     with processes.Child(

@@ -54,14 +54,14 @@ def test_what_is_older_than_a_window_counts_no_more(
     at_s += 60
     store.open_round(asked(plans[1], b"0002"), 2 * RHO)
     assert "round 3 asks" in store.open_round(asked(plans[2], b"0003"), 2 * RHO)
-    assert store.first_charge_ends_s() == 1.8e9 + windows.span_s(24)
+    assert store.first_charge_lapses_s() == 1.8e9 + windows.span_s(24)
 
     at_s = 1.8e9 + windows.span_s(24) - 1
     assert store.charges() == (Charge(RHO),) * 2
     at_s += 1
     assert store.charges() == (Charge(RHO),)
     assert store.open_round(asked(plans[2], b"0003"), 2 * RHO) == ""
-    assert store.first_charge_ends_s() == 1.8e9 + 60 + windows.span_s(24)
+    assert store.first_charge_lapses_s() == 1.8e9 + 60 + windows.span_s(24)
 
 
 @pytest.mark.long

@@ -13,7 +13,7 @@ from recovery.bayes.line import (
     expected_distance,
     median,
     possible_curves,
-    shares,
+    posterior_of_cumulative_share,
     whole_band,
 )
 from recovery.distance import earth_movers
@@ -49,7 +49,7 @@ def heat_of(one: tuple[int, ...]) -> np.ndarray:
 def test_no_map_has_a_smaller_expected_distance(fewest: int, most: int, sigma: float) -> None:
     """The least over all maps, by a linear program, is what the median reaches."""
     exact, sets, chances = posterior(sigma, fewest, most)
-    found = shares(exact)
+    found = posterior_of_cumulative_share(exact)
     cumulative = median(found)
 
     # min sum over sets and gaps of chance * gap * |F - F_set|, F rising from 0 to 1.
@@ -82,7 +82,7 @@ def test_no_map_has_a_smaller_expected_distance(fewest: int, most: int, sigma: f
 def test_the_shares_are_those_of_the_sets() -> None:
     """The chance of each share in each cell, counted set by set; without the empty one."""
     exact, sets, chances = posterior(0.3, 0, 4)
-    found = shares(exact)
+    found = posterior_of_cumulative_share(exact)
     expected = np.zeros_like(found.chances)
     for one, chance in zip(sets, chances, strict=True):
         if one:
@@ -132,10 +132,12 @@ def test_the_posterior_has_that_chance(sigma: float, level: float) -> None:
     chances = []
     for trial in range(8):
         found, exact, _ = seen(trial, 2, sigma, 1, 4)
-        made = whole_band(shares(exact), possible_curves(found, exact), level)
+        made = whole_band(
+            posterior_of_cumulative_share(exact), possible_curves(found, exact), level
+        )
         chances.append(chance_within(found, made.low, made.high, 4))
-        assert (made.low <= median(shares(exact)) + 1e-9).all()
-        assert (median(shares(exact)) <= made.high + 1e-9).all()
+        assert (made.low <= median(posterior_of_cumulative_share(exact)) + 1e-9).all()
+        assert (median(posterior_of_cumulative_share(exact)) <= made.high + 1e-9).all()
 
     assert np.mean(chances) == pytest.approx(level, abs=0.035)
     assert np.ptp(chances) < 0.15

@@ -23,9 +23,9 @@ from gateway.lab.reproduce.figures import Task
 from gateway.lab.reproduce.people import count
 from gateway.lab.reproduce.quadtree import PLACES, ROUGH, Visitors
 from gateway.lab.reproduce.ranks import (
-    differences,
     draw_values,
     generalise,
+    l1_and_l2,
     measure_error,
     recover_sorted,
     sorted_maps,
@@ -256,9 +256,9 @@ def test_all_maps_of_a_plane_are_of_one_crowd() -> None:
     """Each of total one, and nearer to it than a map of nothing; the hybrid is the nearest."""
     points = np.clip(np.random.default_rng(4).normal(0.4, 0.1, (4000, 2)), 0, 0.999)
     truth = np.histogram2d(points[:, 1], points[:, 0], 16, [[0, 1]] * 2)[0] / 4000
-    off = {name: differences(truth, mass)[0] for name, mass in sorted_maps(points, 16).items()}
+    off = {name: l1_and_l2(truth, mass)[0] for name, mass in sorted_maps(points, 16).items()}
 
-    assert max(off.values()) < differences(truth, np.full((16, 16), 1 / 256))[0]
+    assert max(off.values()) < l1_and_l2(truth, np.full((16, 16), 1 / 256))[0]
     assert min(off, key=off.__getitem__) == "sorted, then counted"
 
 

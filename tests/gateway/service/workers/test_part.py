@@ -154,11 +154,11 @@ def test_shares_are_all_parts_and_even(workers: int, partitions: int) -> None:
 
 
 def _subscribed(worker: Worker) -> bool:
-    return all(part._listens for part in worker._hands._parts.values())
+    return all(part._listens for part in worker._held_parts._parts.values())
 
 
 def _knows(worker: Worker, devices: Any) -> bool:
-    known = {name for part in worker._hands._parts.values() for name in part.devices.by_name}
+    known = {name for part in worker._held_parts._parts.values() for name in part.devices.by_name}
     return len(worker.parts) == PARTITIONS and known == set(devices.by_name)
 
 
@@ -204,7 +204,7 @@ def test_who_loses_the_broker_gives_its_parts_away_and_gets_them_back(
         ada = join(Worker(cut_off, home.devices, unique_name("ada"), store, away=away.append))
         bob = join(Worker(here, home.devices, unique_name("bob"), store))
         assert eventually(lambda: len(ada.parts) == len(bob.parts) == FOUR / 2)
-        assert eventually(lambda: all(part._listens for part in ada._hands._parts.values()))
+        assert eventually(lambda: all(part._listens for part in ada._held_parts._parts.values()))
         proxied.refuses = True
         proxied.reset()
         cut_s = time.monotonic()
@@ -225,7 +225,7 @@ def test_a_short_outage_moves_no_part(
     """The sessions come back by themselves, and each part stays where it is."""
     with Worker(behind_port(store, proxied.port), home.devices, unique_name("ada"), store) as ada:
         assert eventually(lambda: len(ada.parts) == FOUR)
-        leases = set(ada._hands.held)
+        leases = set(ada._held_parts.held)
         proxied.reset()
         assert eventually(lambda: not ada._sight.blind_for(0))
-        assert set(ada._hands.held) == leases
+        assert set(ada._held_parts.held) == leases
