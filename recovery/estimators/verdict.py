@@ -82,12 +82,10 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
         if not abs(z[worst]) > threshold:
             break
         if len(dropped) == DROPPED_MAX or len(kept) <= least:
+            most = float(f"{abs(dropped[0][1] if dropped else z[worst]):.3g}")
             return seen, Verdict(
                 "assumptions",
-                _AT_ODDS(
-                    n=len(dropped),
-                    most=float(f"{abs(dropped[0][1] if dropped else z[worst]):.3g}"),
-                ),
+                _TOO_FEW(most=most) if len(kept) <= least else _AT_ODDS(n=DROPPED_MAX, most=most),
             )
         row = kept[worst]
         dropped.append((int(row if names is None else names[row]), float(z[worst])))
@@ -199,6 +197,12 @@ _AT_ODDS = Wording(
     "verdict.odds",
     "more than {n} sensors are at odds with all the others, by up to {most:g} deviations of the "
     "noise: sensors are broken, or there is other noise than stated or heat that has not spread",
+)
+_TOO_FEW = Wording(
+    "verdict.few",
+    "the sensors are at odds with each other, by up to {most:g} deviations of the noise, and too "
+    "few of them are left to tell which is wrong: a sensor is broken, or there is other noise "
+    "than stated or heat that has not spread",
 )
 
 

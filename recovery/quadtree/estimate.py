@@ -21,6 +21,7 @@ from scipy.special import ndtri
 from edge.core.records import Release
 from edge.mechanisms.quadtree import PROPORTIONS, params_of
 
+from ..noise.sums import NONE_OPENED
 from .query import Query
 from .schedule import deviation, epsilon_of
 from .tree import Painted, paint, parents
@@ -51,7 +52,7 @@ def count_squares(query: Query, releases: Sequence[Release], which: int | None =
     """
     used = [release for release in releases if release.reports]
     if not used:
-        raise ValueError("no shard had enough reports to be opened; ask again, or fewer at once")
+        raise ValueError(NONE_OPENED)
     chain = [used[-1]]
     links: list[Whole] = []
     for earlier in reversed(used[:-1] if query.estimator != "last" else []):

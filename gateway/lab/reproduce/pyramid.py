@@ -297,7 +297,8 @@ FIGURES = (
         _by("more clusters", _PARTS, "1"), compare, _sparser, 20, _FEW,
     ),
     Figure(
-        "pyramid-12", "what is sent through a shuffler grows by log B, about 10 MB at B = 256",
+        "pyramid-12",
+        "what each person sends through a shuffler grows by log B, about 10 MB at B = 256",
         "320 x 240, 50 people, epsilon 5, delta 1e-5; as printed it is not private: noise of one "
         "side, B times too little, and not in what is sent", "scale B",
         tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), cost, _by_log, 1,

@@ -304,5 +304,6 @@ def reload_newest(
         pass
     except Exception:  # the writer must go on: the next batch that fails asks again
         log.exception(
-            "could not read from the store which sequence numbers are used; trying again"
+            "could not read from the store which sequence numbers are used; going on with those "
+            "remembered, and asking again when a batch next fails"
         )

@@ -319,7 +319,8 @@ class Quarantine:
             if self._control.up and not self._mute:
                 self._mute = True
                 log.warning(
-                    "the broker cannot block devices; the gateway alone ignores those shut out",
+                    "the broker does not answer requests to block devices; the gateway alone "
+                    "ignores those shut out, and asks again",
                     why=str(fault),
                 )
         except OperatorFault as fault:

@@ -111,7 +111,7 @@ def _quietly(deployment: Deployment, store: Store) -> None:
             )
     except (LinkFault, DatabaseError) as fault:  # they are still there at the next start
         log.warning(
-            "broker sessions of old partitions remain; the next start removes them",
+            "broker sessions of old partitions remain; the next start tries again to remove them",
             why=str(fault),
         )
 

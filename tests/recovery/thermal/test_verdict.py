@@ -150,6 +150,19 @@ def test_an_estimator_asked_by_itself_looks_as_well() -> None:
         assert wrong.verdict.level == "assumptions"
 
 
+def test_of_four_sensors_no_one_can_be_called_the_liar() -> None:
+    """Where so few are left they contradict each other; with one more it is named."""
+    four, five = (
+        judge(Seen(np.ones((count, 2)), np.eye(count)[1] * 50, 1.0, np.eye(2), (1, 2)))[1]
+        for count in (4, 5)
+    )
+
+    assert (four.level, four.dropped) == ("assumptions", ())
+    assert "too few" in four.why
+    assert "more than 0" not in four.why
+    assert [sensor for sensor, _ in five.dropped] == [1]
+
+
 def test_no_other_doubt_takes_back_that_a_map_is_not_to_be_trusted() -> None:
     """Both are said, at the level of the graver."""
     grave, mild = Verdict("clamp", "at the clamp"), Verdict("other", "other worlds fit better")
