@@ -54,7 +54,7 @@ class Station:
         """
         return {"joins": self.joins, "rssi": self._rssi}
 
-    async def join(self):
+    async def try_join(self):
         """Return True when it is in, False when it could not within `JOIN_MS`: a try."""
         try:
             if not self.connected:
@@ -76,7 +76,7 @@ class Station:
         return False
 
     async def renew(self):
-        """Turn the radio off: the next `join` begins with a fresh one."""
+        """Turn the radio off: the next `try_join` begins with a fresh one."""
         self.off()
         await self._rest(LOOK_MS)
 
@@ -100,7 +100,7 @@ class Station:
             if not self.connected:
                 show("joining")
                 quiet_ms = 0
-                if not await self.join():
+                if not await self.try_join():
                     if self.failures >= HOPELESS:
                         raise OSError("the Wi-Fi cannot be joined; look at its name and password")
                     await self._rest(pause_ms(self.failures))

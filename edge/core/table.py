@@ -34,10 +34,10 @@ from array import array
 from .noise import isqrt
 
 try:  # in machine code, where this Python makes some
-    from .viper import search as _fast_search
+    from .viper import look_up_noise as _fast_look_up
     from .viper import split as _fast_split
 except (ImportError, SyntaxError, ValueError, MemoryError):
-    _fast_search = _fast_split = None
+    _fast_look_up = _fast_split = None
 
 LIMB = 28  # bits of a threshold in one item: a difference of two is a small int on any board
 GUARD = 64  # more bits while building
@@ -73,9 +73,10 @@ def split(drawn, raw, sizes):
         value >>= 29
 
 
-def search(out, drawn, thresholds, sizes):
-    """Write into out[i] the noise that drawn[i * limbs:][:limbs] stands for; sizes says how many.
+def look_up_noise(out, drawn, thresholds, sizes):
+    """Write into out[i] the noise that drawn[i * limbs:][:limbs] stands for.
 
+    sizes: (count, entries, limbs), of the numbers drawn, of the thresholds, and of each of both.
     All limbs stand lowest first, the sign above the highest. How many steps, and what is done in
     each, follows from `sizes` alone.
     """
@@ -129,7 +130,7 @@ class Table:
         self._drawn = array("I", range(BATCH * self._limbs))
         self._found = array("i", range(BATCH))
         self._sizes = array("I", (BATCH, count, self._limbs))
-        self._search, self._split = _fast_search or search, _fast_split or split
+        self._look_up, self._split = _fast_look_up or look_up_noise, _fast_split or split
 
     def __len__(self):
         return self._sizes[1]
@@ -149,7 +150,7 @@ class Table:
             sizes[0] = count
             bits = width * count  # of all at once: what a stream does for each call adds up
             self._split(drawn, rng.bits(bits).to_bytes((bits + 7) // 8, "big"), sizes)
-            self._search(found, drawn, self.thresholds, sizes)
+            self._look_up(found, drawn, self.thresholds, sizes)
             for at in range(count):
                 out[first + at] = found[at]
         # Noise that lies about is a reading that lies open.

@@ -8,10 +8,10 @@ for one processor, and a board compiles this file for its own in a moment.
 import micropython
 
 
-# Finds what `table.search` finds. Viper's numbers are single words, so no constant here is above
-# 2**30, and four arguments are as many as any port takes.
+# Finds what `table.look_up_noise` finds. Viper's numbers are single words, so no constant here is
+# above 2**30, and four arguments are as many as any port takes.
 @micropython.viper
-def search(out: ptr32, drawn: ptr32, thresholds: ptr32, sizes: ptr32):  # type: ignore[name-defined]  # noqa: F821
+def look_up_noise(out: ptr32, drawn: ptr32, thresholds: ptr32, sizes: ptr32):  # type: ignore[name-defined]  # noqa: F821
     """Write into out[i] the noise that drawn[i * limbs:][:limbs] stands for."""
     count = int(sizes[0])
     entries = int(sizes[1])

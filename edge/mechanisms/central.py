@@ -174,9 +174,9 @@ class Sealer:
         count = self._of.numbers(round)
         try:
             payload = self._of.report(round, reading, None) if reading.values else []
-            return pack(payload, count)
+            return pack_padded(payload, count)
         except Exception:
-            return pack([], count)
+            return pack_padded([], count)
 
     def sealed(self, round, report, fresh):
         """Return a Report with its bytes sealed, by a key pair that no other one gets."""
@@ -208,20 +208,20 @@ def bound(round, site, device, epoch, seq):
     return info, where + epoch.to_bytes(8, "big") + seq.to_bytes(8, "big")
 
 
-def pack(payload, count):
-    """Return the bytes of a payload of at most `count` numbers, as many as of any other."""
-    if len(payload) > count:
-        raise ValueError("a payload of %d numbers, where %d fit" % (len(payload), count))
+def pack_padded(payload, most):
+    """Return the bytes of a payload of at most `most` numbers, as many as of any other."""
+    if len(payload) > most:
+        raise ValueError("a payload of %d numbers, where %d fit" % (len(payload), most))
     plain = len(payload).to_bytes(2, "big")
     for number in payload:
         if not -(1 << 63) <= number < 1 << 63:
             raise ValueError("a payload has a number that 64 bits do not hold")
         plain += (number & ((1 << 64) - 1)).to_bytes(WIDTH, "big")
-    return plain + bytes(2 + WIDTH * count - len(plain))
+    return plain + bytes(2 + WIDTH * most - len(plain))
 
 
 def unpack(plain):
-    """Return the payload that `pack` was given."""
+    """Return the payload that `pack_padded` was given."""
     count = int.from_bytes(plain[:2], "big")
     found = []
     for at in range(2, 2 + WIDTH * count, WIDTH):

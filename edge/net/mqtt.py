@@ -77,7 +77,10 @@ def pack_puback(mid):
 
 
 def read_publish(flags, body):
-    """Return (topic, payload, mid) of a PUBLISH that a Parser gave; mid is None at QoS 0."""
+    """Return (topic, payload, mid) of a PUBLISH that a Parser gave; mid is None at QoS 0.
+
+    Raises Fault where the standard does not allow it.
+    """
     start = 2 + (body[0] << 8 | body[1]) if len(body) > 1 else 3
     stop = start + (2 if flags & 2 else 0)
     if not 2 < start <= stop <= len(body):

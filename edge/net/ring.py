@@ -51,7 +51,7 @@ class Ring:
         if held is None or (frame is not None and held != frame):
             return False
         if self.spill and len(self.spill):
-            self.spill.drop()
+            self.spill.drop_oldest()
         else:
             self._drop()
         self.trouble = ""

@@ -80,7 +80,7 @@ class File:
             self._end[i] = self._most + 1
         return None
 
-    def drop(self):
+    def drop_oldest(self):
         """Forget the oldest frame, which `oldest` returned."""
         frame = self.oldest()
         if frame is None:

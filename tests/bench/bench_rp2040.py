@@ -49,7 +49,7 @@ for sigma in {sigmas}:
     fast = spent(lambda: made.fill(out, rng), 1) / 64
     bits = (rng._counter * 256 - rng._left) / 64
     for _, part in made.parts:
-        part._search, part._split = table.search, table.split
+        part._look_up, part._split = table.look_up_noise, table.split
     print(sigma, len(made.parts), slow, fast, spent(lambda: made.fill(out, rng), 1) / 64, bits)
 """
 

@@ -95,7 +95,7 @@ def all_of(spill):
         if frame is None:
             return got
         got.append(int(frame[:4]))
-        spill.drop()
+        spill.drop_oldest()
 
 def frame(n):
     return b"%04d" % n + bytes(n % 13)
@@ -196,7 +196,7 @@ for at in range(len(good)):
     while spill.oldest() is not None:
         wrong += spill.oldest() != frame(count)
         count += 1
-        spill.drop()
+        spill.drop_oldest()
     fewer += count < 6
 print(wrong, fewer == len(good))
 """

@@ -27,8 +27,8 @@ for num, bits in ((1, 56), (7, 84), (2500, 56), (2500, 84), (6000, 56), (50, 112
     made = table.Table(num, 1, bits)
     one, other = [0] * 333, [0] * 333
     made.fill(one, Tape(b"both"))
-    print(made._search is not table.search and made._split is not table.split)
-    made._search, made._split = table.search, table.split
+    print(made._look_up is not table.look_up_noise and made._split is not table.split)
+    made._look_up, made._split = table.look_up_noise, table.split
     made.fill(other, Tape(b"both"))
     print(one == other and len(set(one)) > 3)
 """
@@ -255,7 +255,8 @@ def test_an_rp2040_has_the_same_tables_in_its_machine_code(board: str, tmp_path:
     """32-bit words, big integers, and viper for its own processor."""
     script = tmp_path / "golden.py"
     script.write_text(
-        GOLDEN + "from edge.core import table\nprint(made.parts[0][1]._search is table.search)\n"
+        GOLDEN
+        + "from edge.core import table\nprint(made.parts[0][1]._look_up is table.look_up_noise)\n"
     )
     *told, plain = emulator.run(board, script, ROOT, PATIENCE_S).split()
 

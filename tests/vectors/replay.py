@@ -164,7 +164,7 @@ def sealed_frame(case):
     who = rootkeys.identity(site, name, root, site_key, case["payload"][0], central="tally")
     counters = case["epoch"], case["seq"]
     info, aad = central.bound(round, site, name, *counters)
-    plain = central.pack(case["payload"], case["numbers"])
+    plain = central.pack_padded(case["payload"], case["numbers"])
     fresh = secret, crypto.x25519(secret, crypto.BASE)
     sealed = central.seal(fresh, key, who.seal_key, who.key_id, info, aad, plain)
     data = wire.topic(site, name, "data")

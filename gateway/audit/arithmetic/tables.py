@@ -23,7 +23,7 @@ from types import FrameType, SimpleNamespace
 from typing import Any
 
 from edge.core import entropy, table
-from edge.core.table import BATCH, WIDEST, Sampler, search
+from edge.core.table import BATCH, WIDEST, Sampler, look_up_noise
 from edge.host import rootkeys
 
 from ...devices.enrol import enrol, keycount
@@ -252,8 +252,8 @@ def _steady(effort: Effort) -> Claim:
     for limb in limbs:
         given, out = array("I", limb), array("i", (0,))
         work = count_instructions(
-            lambda given=given, out=out: search(out, given, part.thresholds, sizes),  # type: ignore[misc]
-            search.__code__,
+            lambda given=given, out=out: look_up_noise(out, given, part.thresholds, sizes),  # type: ignore[misc]
+            look_up_noise.__code__,
         )
         seen.add(work)
     return claim_fact(

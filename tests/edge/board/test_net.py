@@ -71,7 +71,7 @@ def test_a_join_that_takes_its_time_succeeds() -> None:
     """Four seconds is usual."""
     made, time = station(Radio(20))
 
-    assert asyncio.run(made.join())
+    assert asyncio.run(made.try_join())
     assert time.now_ms == 4000
     assert (made.joins, made.failures) == (1, 0)
 
@@ -81,7 +81,7 @@ def test_a_join_that_never_ends_is_ended_and_the_radio_turned_off() -> None:
     radio = Radio(None)
     made, time = station(radio)
 
-    assert not asyncio.run(made.join())
+    assert not asyncio.run(made.try_join())
     assert net.JOIN_MS <= time.now_ms <= net.JOIN_MS + net.LOOK_MS
     assert radio.calls[-2:] == ["disconnect", "active False"]
 
@@ -91,7 +91,7 @@ def test_a_radio_that_refuses_is_tried_again(fault: str) -> None:
     """Drivers raise OSError when they are out of memory or half way through something else."""
     made, _ = station(Radio(None, fault))
 
-    assert not asyncio.run(made.join())
+    assert not asyncio.run(made.try_join())
     assert made.failures == 1
 
 
@@ -164,13 +164,13 @@ def test_how_strong_it_hears_is_looked_at_once_a_join() -> None:
     """Each minute it would show who walks between: that is how one watches a room by its radio."""
     radio, levels = Radio(0), iter([-61, -74])
     made, _ = station(radio)
-    asyncio.run(made.join())
+    asyncio.run(made.try_join())
     assert made.vitals() == {"joins": 1, "rssi": None}  # this radio knows no status
 
     radio.status = lambda what: {"rssi": next(levels)}[what]  # type: ignore[attr-defined]
-    asyncio.run(made.join())
+    asyncio.run(made.try_join())
     assert [made.vitals() for _ in range(3)] == [{"joins": 2, "rssi": -61}] * 3
-    asyncio.run(made.join())
+    asyncio.run(made.try_join())
     assert made.vitals() == {"joins": 3, "rssi": -61}  # or who makes it join would hear who walks
 
 

@@ -67,7 +67,7 @@ def test_the_search_finds_what_counting_finds(num: int, bits: int, accelerated: 
     """At every threshold, one below and one above it, and at both ends, with both signs."""
     made = Table(num, 1, bits)
     if not accelerated:
-        made._search, made._split = table.search, table.split
+        made._look_up, made._split = table.look_up_noise, table.split
     edges = [made.threshold(k) + by for k in range(len(made)) for by in (-1, 0, 1)]
     drawn = [value for value in [0, *edges, 2**bits - 1] if 0 <= value < 2**bits]
     for sign in (0, 1):
@@ -133,7 +133,8 @@ def test_every_sample_takes_the_same_instructions() -> None:
         drawn, out = array("I", (rng.bits(28), rng.bits(29))), array("i", (0,))
         Looks.reads = 0
         ran = opcodes(
-            lambda o=out, d=drawn: table.search(o, d, thresholds, sizes), table.search.__code__
+            lambda o=out, d=drawn: table.look_up_noise(o, d, thresholds, sizes),
+            table.look_up_noise.__code__,
         )
         work.add((ran, Looks.reads))
 

@@ -319,10 +319,10 @@ def test_a_round_that_is_not_as_enrolled_costs_nothing(plan: object, why: str) -
 def test_a_payload_keeps_numbers_of_64_bits_with_their_sign() -> None:
     """One that does not fit is refused and not cut short."""
     told = [-(1 << 63), -1, 0, (1 << 63) - 1]
-    assert central.unpack(central.pack(told, 5)) == told
+    assert central.unpack(central.pack_padded(told, 5)) == told
     for number in (-(1 << 63) - 1, 1 << 63):
         with pytest.raises(ValueError, match="64 bits do not hold"):
-            central.pack([number], 5)
+            central.pack_padded([number], 5)
 
 
 @pytest.mark.parametrize(("sensors", "other"), [(2, False), (1, True)])
