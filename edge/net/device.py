@@ -245,7 +245,7 @@ class Device:
             elif oldest and frame_numbers(oldest) == heard[:2]:
                 self.refused += not heard[2]
                 self.receipts += heard[2] and heard[0] == self.node.budget.epoch
-                self._ring.drop(oldest)
+                self._ring.drop_oldest(oldest)
         elif topic == self._limits and len(self._talker.acks) < WAITING:
             ack = self.node.tighten(payload)
             self.node.forged += ack["version"] is None

@@ -42,7 +42,7 @@ class Ring:
             return spilled
         return self._read(2, self._size())
 
-    def drop(self, frame=None):
+    def drop_oldest(self, frame=None):
         """Forget the oldest; where a frame is given, only if it is that one. Say whether it was.
 
         While a frame was under way it may have had to make room, and then the oldest is another.

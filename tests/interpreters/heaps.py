@@ -118,7 +118,7 @@ def made(count):
         frame = wire.pack_report(report, who.mac_key, where, thermal_half.bits(asked))
         waiting.put(frame)
         # KEEP
-        if not waiting.drop(frame):
+        if not waiting.drop_oldest(frame):
             raise ValueError("another frame was the oldest")
 made(100)
 early = used()

@@ -29,7 +29,7 @@ for turn in range(3000):
         while sum([len(held) + 2 for held in model]) > 200:
             model = model[1:]
             lost += 1
-    elif ring.drop():
+    elif ring.drop_oldest():
         model = model[1:]
     used = sum([len(held) + 2 for held in model])
     oldest = model[0] if model else None
@@ -51,12 +51,13 @@ def test_a_receipt_frees_its_own_frame_alone(interpreter) -> None:
     script = """
 from edge.net.ring import Ring
 ring = Ring(24)
-print(ring.oldest(), ring.drop(), len(ring))
+print(ring.oldest(), ring.drop_oldest(), len(ring))
 ring.put(b"frame one")
 sent = ring.oldest()
 ring.put(b"frame two")
 ring.put(b"frame three")
-print(ring.overwritten, ring.drop(sent), ring.drop(ring.oldest()), ring.oldest(), len(ring))
+dropped = ring.drop_oldest(sent), ring.drop_oldest(ring.oldest())
+print(ring.overwritten, *dropped, ring.oldest(), len(ring))
 try:
     ring.put(bytes(23))
 except ValueError as why:
@@ -113,7 +114,7 @@ for n in range(100):
     ring.put(frame(n))
 print(len(ring), ring.overwritten, int(ring.oldest()[:4]))
 for n in range(7):
-    ring.drop()
+    ring.drop_oldest()
 ring.save()
 ring = Ring(100, File(path, 8000))
 print(len(ring), all_of(ring)[-93:] == list(range(7, 100)), len(ring))
@@ -216,7 +217,7 @@ for n in range(6):
 good = read(path + ".0")
 write(path + ".0", good[:-3])
 ring = Ring(100, File(path, 400))
-print(ring.trouble, ring.overwritten, len(ring), ring.drop(), repr(ring.trouble))
+print(ring.trouble, ring.overwritten, len(ring), ring.drop_oldest(), repr(ring.trouble))
 write(path + ".0", b"x" * len(good))
 ring = Ring(100, File(path, 400))
 print(ring.trouble, ring.overwritten, len(ring))

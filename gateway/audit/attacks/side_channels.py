@@ -182,7 +182,7 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
             while now_ms[0] < came + 3 * TICK_MS:
                 spoken.look()
                 now_ms[0] += 1
-            spoken.ring.drop()  # as a receipt does
+            spoken.ring.drop_oldest()  # as a receipt does
             first = [(at_ms - came, leaf) for at_ms, leaf, _ in said]
             if not first or first[0] != (TICK_MS, "data") or first.count(first[0]) != 1:
                 wrong.append(f"{first[:2]}")

@@ -90,9 +90,9 @@ class Shelf(Ring):
                 why=self.trouble,
             )
 
-    def drop(self, frame: bytes | None = None) -> bool:
+    def drop_oldest(self, frame: bytes | None = None) -> bool:
         """Forget the oldest, if it is this one where one is given; say whether it was."""
-        freed: bool = super().drop(frame)
+        freed: bool = super().drop_oldest(frame)
         self.received += freed
         return freed
 
