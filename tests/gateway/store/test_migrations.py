@@ -29,6 +29,8 @@ from gateway.store.store import Store
 from tests.gateway.store.old import schema_4
 
 SITE, RHO = "testsite", Fraction(1, 50)
+# The rows of schema 4 in tables that a gateway of schema 7 made, and rows of its own time.
+SEVEN = schema_4.KEPT.with_name("schema_7.sqlite.gz")
 
 
 def _engine(place: Place) -> Engine:
@@ -160,6 +162,23 @@ def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) ->
     again.close()
 
 
+def test_a_store_of_schema_7_keeps_every_row_and_has_the_tables_of_today(tmp_path: Path) -> None:
+    """Its quarantine, letters, filters and empty room, too."""
+    path, fresh = tmp_path / "heatveil.sqlite", tmp_path / "fresh.sqlite"
+    path.write_bytes(gzip.decompress(SEVEN.read_bytes()))
+    before = _dump(path)
+    Store(path, SITE).close()
+    Store(fresh, SITE).close()
+    after = _dump(path)
+    about, jumped = after.pop("about"), after.pop("jumped")
+    columns, (was,) = before.pop("about")
+
+    assert after == before
+    assert about == (columns, [was.replace("(7,", f"({SCHEMA},")])
+    assert jumped == (["device"], [])
+    assert _shape(path) == _shape(fresh)
+
+
 def _broken_at(number: int, engine: Engine, said: list[str]) -> None:
     """Let the n-th statement of an engine fail, or its n-th commit where there are no more."""
 
@@ -250,11 +269,11 @@ def test_a_store_of_another_site_is_not_brought_up(tmp_path: Path) -> None:
 # A gateway of today goes on with it where it was.
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Return the old store's file."""
+@pytest.fixture(params=[schema_4.KEPT, SEVEN], ids=["schema4", "schema7"])
+def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """Return the file of an old store."""
     path = tmp_path / "heatveil.sqlite"
-    _old(path)
+    path.write_bytes(gzip.decompress(request.param.read_bytes()))
     return path
 
 
@@ -291,7 +310,8 @@ def test_the_copy_that_is_left_is_the_old_store(path: Path) -> None:
     Store(path, SITE).close()
     with closing(sqlite3.connect(sqlite.address(path), uri=True)) as new:
         assert list(new.iterdump()) != before
-    with closing(sqlite3.connect(path.with_name("heatveil.sqlite.schema4"))) as copy:
+    (left,) = path.parent.glob("heatveil.sqlite.schema*")
+    with closing(sqlite3.connect(left)) as copy:
         assert list(copy.iterdump()) == before
 
 
