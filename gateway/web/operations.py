@@ -141,7 +141,8 @@ def reader_of(parts: Parts) -> Any:
 def devices(parts: Parts, asked: records.Named) -> records.Devices:
     """Return a page of devices, by name."""
     reader = reader_of(parts)
-    rows = reader.devices()
+    # A database may know another order; `after` is compared here.
+    rows = sorted(reader.devices(), key=lambda row: (row.name, row.key_id_hex))
     if asked.after is not UNSET:
         rows = [row for row in rows if row.name > asked.after]
     # All keys of a device are on one page: the next begins with a name.

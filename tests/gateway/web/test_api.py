@@ -61,6 +61,24 @@ def test_devices_are_listed_by_name_and_hold_no_reading(live: Page, ask: Ask) ->
     ]
 
 
+def test_no_device_is_lost_where_the_database_has_an_order_of_its_own(
+    live: Page, known: Any, ask: Ask
+) -> None:
+    """PostgreSQL sorts as a language does, small letters beside great ones; `after` does not."""
+    one, *_ = known.devices()
+    names = ["attic", "Barn", "cellar", "Den", "east"]
+    known.devices = lambda: [one._replace(name=name) for name in names]
+    seen, after = [], ""
+    while True:
+        page = ask(live, f"{V1}/devices?limit=2{after}").json
+        seen += [row["name"] for row in page["devices"]]
+        if page["next"] is None:
+            break
+        after = f"&after={page['next']}"
+
+    assert seen == sorted(names)
+
+
 def test_a_map_that_is_known_is_not_sent_again(live: Page, ask: Ask) -> None:
     """Its ETag is of its bytes; a weak one, one of several and a star will do."""
     first = ask(live, f"{V1}/maps/latest")
