@@ -180,6 +180,7 @@ class Packed(Sequence[int | None]):
 
         Raises:
             OverflowError: one does not go into eight bytes.
+            TypeError: one is not whole.
         """
         if _NONE in values:
             raise OverflowError("it stands for a number that never came")
@@ -192,7 +193,13 @@ class Packed(Sequence[int | None]):
         return iter(_unpack(self._whole))
 
     def __getitem__(self, at: Any) -> Any:
-        return _unpack(self._whole)[at]
+        found = self._whole[at]
+        if isinstance(at, slice):
+            return _unpack(found)
+        return None if found == _NONE else found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
 
     def __reduce__(self) -> Any:
         return _unpack, (self._whole,)
@@ -204,7 +211,7 @@ def _unpack(whole: "array[int]") -> list[int | None]:
 
 def pack_release(release: Any) -> Any:
     """Return a release that takes little room, where its numbers go into eight bytes each."""
-    with suppress(OverflowError):
+    with suppress(OverflowError, TypeError):
         return release._replace(values=Packed(release.values))
     return release
 

@@ -56,16 +56,19 @@ LEAST = -(1 << 63)
 
 
 @pytest.mark.parametrize(
-    "values", [[], [None, 0, -1], [LEAST, None], [LEAST + 1, -(LEAST + 1)], [-LEAST], [LEAST - 1]]
+    "values",
+    [[], [None, 0, -1], [LEAST, 0], [LEAST + 1, -(LEAST + 1)], [-LEAST], [LEAST - 1], [2.0, 1]],
 )
 def test_a_release_that_is_kept_for_later_maps_says_what_it_said(values: list[Any]) -> None:
-    """Silent sensors and sums of more than eight bytes, too: to the worker it comes as a list."""
+    """Silent sensors and whatever else was stored, too: to the worker it comes as a list."""
     release = releases()[0]._replace(values=values)
     kept = pack_release(release)
 
-    assert list(kept.values) == values
+    assert kept == release
+    assert kept.values != [*values, 0]
     assert len(kept.values) == len(values)
     assert [kept.values[at] for at in range(len(values))] == values
+    assert kept.values[1:] == values[1:]
     assert pickle.loads(pickle.dumps(kept)) == release
 
 
