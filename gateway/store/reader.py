@@ -173,10 +173,7 @@ def _file(path: Path) -> Engine:
 
 
 LIMIT = 100
-SLEPT = (
-    f"{JUMPED}, after as much uptime of its own; until then it may refuse rounds. Where it says "
-    "so again after its next sleep, its real-time clock is at fault"
-)
+SLEPT = f"{JUMPED}, after as much uptime of its own; until then it may refuse rounds"
 
 
 class Reader:

@@ -128,8 +128,8 @@ function stateOf(device, since_s) {
   if (device.quarantine) return ["out", 0];
   if (device.alarm) return ["key", 1];
   if (device.last_s === null) return ["never", 2];
-  if (device.clock) return ["clock", 3];
-  return device.last_s < since_s ? ["silent", 3] : ["answers", 4];
+  if (device.last_s < since_s) return ["silent", 3];
+  return device.clock ? ["clock", 3] : ["answers", 4];
 }
 
 // Of a pure promise in its own unit, which is a device's own; else the share.
