@@ -24,7 +24,6 @@ _WINDOW = (
 # What [privacy] says of every query that has such a field.
 _PRIVACY = ("epsilon", "delta", "protect_distance_m", "readings", "keyholder", "window_h")
 POLE = 85.0  # degrees: beyond it the meridians run together within a grid
-_Int, _Float = Annotated[int, Number], Annotated[float, Number]
 _Finite = Annotated[float, Field(allow_inf_nan=False), Number]
 
 
@@ -62,7 +61,12 @@ def _table(mechanism: Mechanism) -> type[Section]:
         said, kind = mechanism.abouts[field.name], kinds[field.name]
         bounds = Field(ge=said.low, le=said.high)
         default: Any = ... if field.default is MISSING else field.default
-        kind = {Ratio: RatioField, int: _Int, float: _Float}.get(kind, kind)
+        if kind == Ratio:
+            kind = RatioField
+        elif not {int, float}.isdisjoint(
+            typing.get_args(kind) or (kind,)
+        ):  # None may stand beside
+            kind = Annotated[kind, Number]
         keys[field.name] = Annotated[kind, bounds], default
     return create_model(mechanism.name.capitalize(), __base__=Places, **keys)
 

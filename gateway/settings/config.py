@@ -87,9 +87,18 @@ def overlay(given: Mapping[str, Any], environment: Environment) -> dict[str, Any
                     "HEATVEIL_MQTT__HOST"
                 ) from fault
         before = made[table] if isinstance(made.get(table), dict) else {}
-        said = Variable(said) if isinstance(said, str) else said
+        said = _mark_texts(said)
         made[table] = {**before, key: said} if between else {**before, **said}
     return made
+
+
+def _mark_texts(said: Any) -> Any:
+    """Return what a variable says, every text in it a `Variable`."""
+    if isinstance(said, dict):
+        return {key: _mark_texts(one) for key, one in said.items()}
+    if isinstance(said, list):
+        return [_mark_texts(one) for one in said]
+    return Variable(said) if isinstance(said, str) else said
 
 
 def _find_meant(name: str, tables: Iterable[str]) -> str | None:

@@ -9,7 +9,7 @@ from recovery.noise import Ratio, parse_ratio
 
 
 class Variable(str):
-    """What a variable of the environment says: a number, too, can only be a text there."""
+    """A text of a variable of the environment, alone or in its JSON: it may stand for a number."""
 
     __slots__ = ()
 
@@ -62,8 +62,8 @@ Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape), WithJsonSchema(_
 RatioField = Annotated[Ratio, BeforeValidator(_ratio), WithJsonSchema(_RATIO)]
 Switch = Annotated[bool, BeforeValidator(_switch), WithJsonSchema({"type": "boolean"})]
 EstimatorName = Annotated[str, BeforeValidator(_estimator)]
-# Of cells, counted from 0: column, row, and how many of both.
-Rectangle = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)], Count, Count]
+_FromZero = Annotated[int, Field(ge=0), Number]
+Rectangle = tuple[_FromZero, _FromZero, Count, Count]  # of cells: column, row, how many of both
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False), Number]
 Port = Annotated[int, Field(ge=1, le=65535), Number]

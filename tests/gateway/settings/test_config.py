@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.faults import OperatorFault
+from gateway.mechanisms import TABLE
 from gateway.service.mqtt import access
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
@@ -99,6 +100,7 @@ def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
             ["[room] furniture", "greater than or equal"],
         ),
         ('estimator = "auto"', 'estimator = "magic"', ["[rounds] estimator is 'magic'", "lasso"]),
+        ("# furniture = [[10,", 'furniture = [["10",', ["[room] furniture", "without quotes"]),
         ("cells = 80", 'cells = "80"', ["[room] cells is '80'", "a number", "without quotes"]),
         ("cells = 80", 'cells = ["80", 1]', ["[room] cells 0 is '80'", "without quotes"]),
         ("port = 8883", 'port = "8883"', ["[mqtt] port is '8883'", "a number without quotes"]),
@@ -120,6 +122,18 @@ def test_a_fault_in_the_file_is_one_line_that_says_where_and_what(
     assert "\n" not in said
     for word in words:
         assert word in said
+
+
+@pytest.mark.parametrize("mechanism", TABLE)
+def test_a_number_in_quotes_is_refused_whatever_its_key(tmp_path: Path, mechanism: str) -> None:
+    """Of a field that may be left out, too."""
+    text, numbers = config.sample(mechanism), r"(?m)^(?:# )?(\w+) = (-?[\d.]+)(?= |$)"
+    keys = [match[1] for match in re.finditer(numbers, text)]
+    with pytest.raises(OperatorFault) as caught:
+        config.load(written(tmp_path, re.sub(numbers, r'\1 = "\2"', text)), {})
+
+    refused = re.findall(r"\[\w+\] (\w+) is '[^']*': [^;]*without quotes", str(caught.value))
+    assert sorted(refused) == sorted(keys)
 
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
@@ -169,6 +183,8 @@ def test_the_environment_stands_above_the_file(
         ("HEATVEIL_ROOM__CELLS", "[40, 2]", lambda one: one.room.cells == (40, 2)),
         ("HEATVEIL_MQTT__USERNAME", "{me}", lambda one: one.mqtt.username == "{me}"),
         ("HEATVEIL_PRIVACY__EPSILON", "7/1", lambda one: one.privacy.epsilon == (7, 1)),
+        ("HEATVEIL_MQTT", '{"port": "8884"}', lambda one: one.mqtt.port == 8884),
+        ("HEATVEIL_SENSORS__COUNT", '["4", "3"]', lambda one: one.sensors.count == (4, 3)),
     ],
 )
 def test_the_environment_says_what_a_file_can(
