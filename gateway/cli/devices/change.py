@@ -163,7 +163,7 @@ class Halves:
         state = self.path.with_name(budgets.STATE)
         for slot in range(COUNT):
             (state / f"{name}.{slot}").unlink(missing_ok=True)
-        for spool in state.glob(f"{name}.????????.spool.*"):
+        for spool in state.glob(f"{name}.????????.spool*"):
             spool.unlink()
 
 

@@ -135,7 +135,7 @@ def fleet(
     if nodes is not None and nodes > len(secrets.devices):
         raise OperatorFault(
             f"--nodes {nodes} but {len(secrets.devices)} devices are enrolled; each needs its own "
-            "key. Ask for fewer, or enrol a larger fleet in a new folder"
+            "key. Ask for fewer, or enrol a larger fleet in a new folder: heatveil enrol"
         )
     secrets = secrets._replace(devices=secrets.devices[:nodes])
     over, folder = threading.Event(), kept.with_name(budgets.STATE)
