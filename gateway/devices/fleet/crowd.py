@@ -175,7 +175,8 @@ class Life:
         self._shelf = ground.spools(name, self._identity.key_id)
         self._client: Line | None = None
         self._device: Member | None = None
-        self._said, self._past = Counts(), Counts()  # on the link; of earlier lives
+        self._said = Counts()  # on the link
+        self._refused = 0  # in earlier lives
 
     async def begin(self) -> None:
         """Start to run."""
@@ -207,12 +208,10 @@ class Life:
         self.dead = True
         await cancel(*self._tasks)
         self._ground.hall.leave(self.name)
-        ended = self._count_life()
-        if self._shelf.spill is None:  # they go with the process, and nobody else knows of them
-            ended.lost += ended.waiting
-        ended.waiting = 0
-        self._past, self._device = add_counts([self._past, ended]), None
-        self._shelf = self._ground.spools(self.name, self._identity.key_id)
+        self._shelf.lose_memory()
+        if self._device is not None:
+            self._refused += self._device.refused
+            self._device = None
 
     async def again(self, budget: Any) -> None:
         """Come back with a budget that has booted, and with what the disk has kept."""
@@ -229,7 +228,11 @@ class Life:
 
     def count(self) -> Counts:
         """Return what has become of its frames till now."""
-        return add_counts([self._said, self._past, self._count_life()])
+        shelf, refused = self._shelf, self._refused
+        if self._device is not None:
+            refused += self._device.refused
+        kept = Counts(0, 0, shelf.received, len(shelf), shelf.overwritten, refused)
+        return add_counts([self._said, kept])
 
     @property
     def trouble(self) -> str:
@@ -237,12 +240,6 @@ class Life:
         why = self._client.trouble if self._client is not None else ""
         name = f"heatveil-{self._identity.site}-{self.name}"
         return describe_session(self._broker, name, self._ground.door, why).trouble
-
-    def _count_life(self) -> Counts:
-        """Return what is known of this life, beside what went over the link."""
-        shelf = self._shelf
-        refused = self._device.refused if self._device else 0
-        return Counts(0, 0, shelf.received, len(shelf), shelf.overwritten, refused)
 
     def _turned(self, up: bool) -> None:
         self.up = up

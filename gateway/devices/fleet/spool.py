@@ -3,7 +3,8 @@
 A broker's acknowledgement frees nothing, for it promises memory and not a disk; the gateway's
 receipt does, for it comes after the commit. One frame is under way at a time: so a device's
 messages reach the gateway in the order of their numbers, whatever a broker loses in between. A
-spool is bounded: what is pushed out at its old end is counted, and the gateway sees the gap.
+spool is bounded: what is pushed out at its old end is counted, and the gateway sees the gap. On
+the disk it has two halves of 64 KB; when both are full, the older one goes with all its frames.
 """
 
 from collections.abc import Callable, Iterable
@@ -70,7 +71,8 @@ FILE_BYTES = 1 << 17
 class Shelf(Ring):
     """The frames of one device as a board keeps them; with a path, on the disk once they are put.
 
-    What is receipted may come again after a kill: the gateway absorbs it.
+    It outlives the deaths of its device, and so does what it counts. What is receipted may come
+    again after the process was killed: the gateway absorbs it.
     """
 
     def __init__(self, name: str, path: Path | None = None) -> None:
@@ -95,6 +97,12 @@ class Shelf(Ring):
         freed: bool = super().drop_oldest(frame)
         self.received += freed
         return freed
+
+    def lose_memory(self) -> None:
+        """Lose, and count as lost, what is not on the disk: the device's power fails."""
+        self.overwritten += self._count
+        while self._count:
+            self._drop()
 
 
 def keep_in_memory(name: str, key_id: bytes) -> Shelf:

@@ -3,11 +3,13 @@
 A fleet of edge's own devices: deaths, returns, what is kept, and who is not let in.
 """
 
+import asyncio
 import json
 import resource
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,8 +20,9 @@ from edge.core.records import Grid, Guarantee, Round
 from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
-from gateway.devices.fleet.crowd import Churn, Crowd
+from gateway.devices.fleet.crowd import Churn, Crowd, Life
 from gateway.devices.fleet.member import Hall, Member
+from gateway.devices.fleet.spool import Counts, Shelf
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -170,6 +173,39 @@ def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(
     assert len(set(site.of("data", "node-1"))) == 1
     assert [json.loads(meta)["boot"] for meta in site.of("meta", "node-1")][-1] == 2
     assert fleet.counts.sent == 4
+
+
+TORN = b"\xff" * 9
+
+
+@pytest.mark.parametrize(
+    ("file", "after"),
+    [
+        ("one.spool", Counts(received=4, waiting=1, lost=1)),
+        (None, Counts(received=4, waiting=0, lost=1)),
+    ],
+    ids=["on the disk", "in memory"],
+)
+def test_deaths_count_nothing_twice(tmp_path: Path, file: str | None, after: Counts) -> None:
+    """Neither what was receipted while its file holds another, nor what was torn before."""
+    (tmp_path / "one.spool.1").write_bytes(TORN)
+    shelves: list[Shelf] = []
+
+    def lend_shelf(name: str, key_id: bytes) -> Shelf:
+        shelves.append(Shelf(name, tmp_path / file if file else None))
+        return shelves[-1]
+
+    ground: Any = Mock(spools=lend_shelf, hall=Hall())
+    broker: Any = None
+    life = Life("node-1", broker, ground)
+    for number in range(5):
+        shelves[0].put(bytes([number]) * 20)
+    for _ in range(4):
+        shelves[0].drop_oldest()
+    for _ in range(3):
+        asyncio.run(life.die())
+
+    assert life.count() == after
 
 
 class Quiet:
