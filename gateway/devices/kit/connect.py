@@ -462,22 +462,25 @@ def open_board(address: str, lives: bool = False, fresh: bool = True) -> Board:
 def lend_board(address: str, lives: bool) -> Iterator[Board]:
     """Lend a board for as long as the block lasts; then a stand-in has no power any more.
 
-    A stand-in that was made for a block which is refused goes with it, if nothing was written.
+    A stand-in that was made for a block which fails goes with it, if nothing was written.
 
     Raises:
-        OperatorFault: what speaks to it is not installed; or as the block, and what is left.
+        OperatorFault: what speaks to it is not installed; or the block's own, with what is left.
     """
     new = not Path(address.removeprefix(FOLDER)).exists()
     board = open_board(address, lives)
+    if not isinstance(board, StandIn):
+        yield board
+        return
     try:
         yield board
-    except OperatorFault as fault:
-        if new and isinstance(board, StandIn) and not board.remove():
-            raise OperatorFault(
+    except BaseException as fault:  # Control-C too
+        board.stop()
+        if new and not board.remove() and isinstance(fault, OperatorFault):
+            fault.args = (
                 f"{fault}. What was written to {board.where} stays, as it would on a board; "
-                "remove the folder if you do not go on with it"
-            ) from fault
+                "remove the folder if you do not go on with it",
+            )
         raise
     finally:
-        if isinstance(board, StandIn):
-            board.stop()
+        board.stop()

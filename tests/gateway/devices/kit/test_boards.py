@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer import BadParameter
 
 from gateway.devices import bundle
 from gateway.devices.kit import connect, modules, selftest
@@ -158,9 +159,10 @@ def test_the_flash_of_a_stand_in_is_for_its_owner_alone(desk, monkeypatch, tmp_p
     assert (tmp_path / "flash" / "heatveil.json").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.parametrize("fault", [OperatorFault, BoardFault, KeyboardInterrupt, BadParameter])
 @pytest.mark.parametrize("written", [False, True])
-def test_a_refused_stand_in_leaves_no_folder_or_says_that_it_is_left(
-    desk, monkeypatch, tmp_path: Path, written: bool
+def test_a_failed_block_leaves_no_folder_or_says_that_it_is_left(
+    desk, monkeypatch, tmp_path: Path, written: bool, fault: type[BaseException]
 ) -> None:
     """A folder that nobody made knowingly is taken for a device later."""
     monkeypatch.setenv("PATH", str(Path(desk.program).parent))
@@ -171,12 +173,15 @@ def test_a_refused_stand_in_leaves_no_folder_or_says_that_it_is_left(
             board.run("pass")
             if written:
                 board.put("boot.py", b"")
-            raise OperatorFault("no sensor is free")
+            raise fault("no sensor is free")
 
-    with pytest.raises(OperatorFault) as refused:
+    with pytest.raises(fault) as refused:
         refuse()
 
-    assert folder.exists() == written == ("What was written to" in str(refused.value))
+    told = written and issubclass(fault, OperatorFault)
+    assert refused.type is fault
+    assert folder.exists() == written
+    assert ("What was written to" in str(refused.value)) == told
 
 
 BANNER = b"raw REPL; CTRL-B to exit\r\n"
