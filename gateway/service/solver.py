@@ -72,8 +72,7 @@ class Solver:
                 self._end()
                 self._begin()
             try:  # too slow, dead and failed are results too
-                same = self._count_known(releases)
-                return self._asked(mechanism, query, same, releases[same:], *vacant)
+                return self._asked(mechanism, query, releases, *vacant)
             except TimeoutError:  # which is an OSError, so it comes first
                 why = _SLOW(limit=f"{self._limit_s:g}")
             except (EOFError, OSError):
@@ -115,26 +114,11 @@ class Solver:
             )
         self._pipe = Connection(near.detach())
         self._ready = False
-        self._known = list[tuple[int, Any]]()  # the releases that it has: round and numbers
 
     def _end(self) -> None:
         self._pipe.close()
         self._process.kill()
         self._process.wait()
-
-    def _count_known(self, releases: Sequence[Any]) -> int:
-        """Return how many of them, from the first, the worker has; after this it has all.
-
-        Of thousands all were sent for each map: megabytes, and a little more each time.
-        """
-        before = self._known
-        self._known = [(release.round.number, release.values) for release in releases]
-        same = 0
-        for (was, known), (number, values) in zip(before, self._known, strict=False):
-            if was != number or known is not values:
-                break
-            same += 1
-        return same
 
     def _asked(self, *job: Any) -> Heatmap | Unresolved | Cleared:
         if not self._ready:
@@ -174,13 +158,11 @@ def work(pipe: Connection, limit_s: float) -> None:
     on_compiling(compiling)
     load()
     pipe.send("ready")
-    releases: list[Any] = []
     while True:
         try:
-            mechanism, query, same, more, *vacant = pipe.recv()
+            mechanism, query, releases, *vacant = pipe.recv()
         except EOFError:
             return
-        releases[same:] = more
         # Should the gateway be killed while we hang in a library, this ends us.
         signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + 1)
         try:

@@ -81,36 +81,6 @@ def test_the_releases_of_years_take_eight_bytes_a_number() -> None:
 
 
 @pytest.mark.long
-def test_a_worker_is_sent_what_it_has_not_and_draws_of_all(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Also after it died, and where the first have gone as those of a window do."""
-    query = replace(QUERY, readings=3)
-    round = find("thermal").plan(query, [])
-    one, two, three = (
-        pack_release(Release(round._replace(number=number), [9 * number] * 9 + [0], 9))
-        for number in (1, 2, 3)
-    )
-    asked = [one], [one, two], [one, two, three], [two, three], [one], [one, two]
-    sent, send = list[int](), Connection.send
-    monkeypatch.setattr(
-        Connection, "send", lambda pipe, job: (sent.append(len(job[3])), send(pipe, job))
-    )
-    with Solver() as solver:
-        found = [solver.recover("thermal", query, list(releases)) for releases in asked[:5]]
-        solver._process.kill()
-        solver.recover("thermal", query, [one])  # which is lost with it
-        found.append(solver.recover("thermal", query, list(asked[5])))
-
-    for result, releases in zip(found, asked, strict=True):
-        here = find("thermal").recover(query, releases)
-        assert isinstance(result, Heatmap)
-        assert result.mass.tolist() == here.mass.tolist()
-    assert sent[:5] == [1, 1, 1, 2, 1]
-    assert sent[-1] == 2
-
-
-@pytest.mark.long
 def test_a_fault_in_recovery_is_a_reason_and_not_an_end(capfd: pytest.CaptureFixture[str]) -> None:
     """The map of another query's releases cannot be drawn; the worker says so and lives on."""
     other = Query(Grid((30, 1), 0), (10,), 0.05, (1, 1))
@@ -218,11 +188,11 @@ def test_a_worker_that_hangs_ends_itself_when_nobody_is_left_to_end_it() -> None
     pipe = Connection(near.detach())
     assert pipe.poll(solvers.IMPORT_S)
     assert pipe.recv() == "ready"
-    pipe.send(("thermal", "draw", 0, []))
+    pipe.send(("thermal", "draw", []))
     assert pipe.recv() == "a map"
     time.sleep(2 * 0.1 + 1 + 0.3)
     assert worker.poll() is None
-    pipe.send(("thermal", "hang", 0, []))
+    pipe.send(("thermal", "hang", []))
 
     assert worker.wait(10) == -signal.SIGALRM
     pipe.close()
