@@ -131,7 +131,7 @@ input()
 
 @pytest.mark.long
 def test_a_report_does_not_wait_for_a_map() -> None:
-    """The kernel gives the worker what the intake leaves: its niceness is higher by ten.
+    """The kernel gives the worker what the intake leaves: its niceness is higher by five.
 
     Linux weighs niceness within a session only (sched(7), autogroup), so it must be in ours.
     """
@@ -139,7 +139,7 @@ def test_a_report_does_not_wait_for_a_map() -> None:
         solver.recover("thermal", QUERY, releases())
         worker = solver._process.pid
 
-        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, 0) + 10
+        assert os.getpriority(os.PRIO_PROCESS, worker) == os.getpriority(os.PRIO_PROCESS, 0) + 5
         assert os.getsid(worker) == os.getsid(0)
         assert os.getpgid(worker) != os.getpgid(0)  # a Ctrl-C is not for it
 
