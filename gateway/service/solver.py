@@ -27,7 +27,7 @@ from .. import logs
 from ..logs import log
 from ..settings.roomfile import Cleared, Vacancy
 
-NICER = 5  # a report is not kept waiting by a map, and on a full machine a map has a third of a turn
+NICER = 5  # a report does not wait for a map; on a full machine a map has a third of a turn
 IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all compiling of a map
 
 _BEGUN, _OVER = "compiling", "compiled"  # what the worker says
