@@ -22,7 +22,7 @@
 #     prepare   draw for frame seq + 1, if that is not done
 #     take      give that noise out, once, and with it the number of its frame
 #
-# Where a Round asks for another variance, or for tables (`table`) where exact noise lies ready,
+# Where a Round asks for another variance, or for tables where exact noise lies ready,
 # that is thrown away and drawn again. A keyed stream is then read once more from its start:
 # nothing that was drawn from it was ever used.
 
@@ -41,7 +41,7 @@ class Node:
     identity: an `entropy.Identity`. budget: its own `budget.Budget`, booted. step: of its
     converter, (num, den) of a kelvin, or None below any grain. follower: a new
     `background.Follower` or None.
-    tables: whether noise may come from tables (`table`), where a Round asks for that.
+    tables: whether noise may come from tables, where a Round asks for that.
     mechanism: what it answers all its life, None for the usual one; one of central trust it
     refuses unless its identity names that.
     """
@@ -244,36 +244,36 @@ class Ahead:
             self._epoch_key = epoch_key(budget.chain, budget.epoch)
             self._stream()  # refuses now what it would refuse later
 
-    def prepare(self, mechanism, variance, digits=0):
+    def prepare(self, mechanism, variance, table_bits=0):
         """Draw the noise of the next frame, unless it is there; variance in grains squared.
 
-        digits: bits of the tables that the Round asks for, 0 where it asks for exact noise.
+        table_bits: bits of the tables that the Round asks for, 0 where it asks for exact noise.
         """
         if self.seq != self._budget.frames:  # another node was here
             self.seq, self._noise = self._budget.frames, None
-        if self._noise is None or self._for != (mechanism.NAME, variance, digits):
+        if self._noise is None or self._for != (mechanism.NAME, variance, table_bits):
             self._noise = None  # a draw that breaks off must not leave what another needs
             self.drawn += 1
-            self.build(variance, digits)
+            self.build(variance, table_bits)
             more = () if self._tables is None else (self._tables,)
             stream = self._stream()
             self._noise = mechanism.draw(variance, self._identity.sensors, stream, *more)
-            self._for = (mechanism.NAME, variance, digits)
+            self._for = (mechanism.NAME, variance, table_bits)
 
-    def build(self, variance, digits):
+    def build(self, variance, table_bits):
         """Have the tables that noise is drawn from, or none; MemoryError where they do not fit."""
-        if self._tables_for == (variance, digits):
+        if self._tables_for == (variance, table_bits):
             return
         self._tables = self._tables_for = None  # first, to make room
-        if digits:
+        if table_bits:
             from . import table
 
-            self._tables = table.source(variance, digits, self._identity.sensors)
-        self._tables_for = (variance, digits)
+            self._tables = table.source(variance, table_bits, self._identity.sensors)
+        self._tables_for = (variance, table_bits)
 
-    def take(self, mechanism, variance, digits=0):
+    def take(self, mechanism, variance, table_bits=0):
         """Return the noise of frame `seq`, which this call raises by one."""
-        self.prepare(mechanism, variance, digits)
+        self.prepare(mechanism, variance, table_bits)
         noise = self._noise
         self._noise = None  # whatever happens to the frame, no second one gets it
         self.seq += 1

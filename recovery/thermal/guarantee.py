@@ -20,7 +20,7 @@ from .query import Query, protected_cells
 
 # What noise from tables takes of a thermal promise: a hundredth of delta, set aside for it.
 #
-# A Round may ask devices to draw from tables (`table` in edge), whose law is a little off. Devices
+# A Round may ask devices to draw from tables, whose law is a little off. Devices
 # hold to how little that is, and to how often, whatever they are asked: all sensors together are
 # within sensors ROUNDS BEHIND SLACK of exact noise in total variation, for the life of their keys.
 # KEYS of them are counted, one after the other, for a device that is enrolled again in the middle
