@@ -7,12 +7,14 @@ deployment file and its sample, each once. A query checks its own values all the
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import Field, fields
+from numbers import Real
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from edge.core.records import Grid, Release, Round
 
 CELLS_MAX = 1 << 20  # a map of 1024 x 1024
+_MEANING = "neither the Round nor the map would mean anything"
 
 
 class About(NamedTuple):
@@ -90,14 +92,21 @@ def check(query: Any) -> None:
             low = -math.inf if said.low is None else said.low
             high = math.inf if said.high is None else said.high
             good = value is None and NoneType in parts
-            fits = type(value) is int or (type(value) is float and float in parts)
+            # A fraction may be a `Fraction` or numpy's; what must be whole is an int alone.
+            fits = isinstance(value, Real) if float in parts else type(value) is int
+            fits = fits and not isinstance(value, bool)
             good = good or (fits and low <= value <= high and math.isfinite(value))
             whole = "" if float in parts else "whole "
             check_rules(query, [(field.name, good, f"a {whole}number from {low} to {high}")])
 
 
-def check_rules(query: Any, rules: Iterable[tuple[str, bool, str]]) -> None:
+def check_rules(
+    query: Any, rules: Iterable[tuple[str, bool, str]], otherwise: str = _MEANING
+) -> None:
     """Check rules, each a field's name, whether it holds, and what the field must be.
+
+    Args:
+        otherwise: what would come of a query that breaks one.
 
     Raises:
         ValueError: one does not hold.
@@ -105,13 +114,21 @@ def check_rules(query: Any, rules: Iterable[tuple[str, bool, str]]) -> None:
     for name, good, needed in rules:
         if not good:
             raise ValueError(
-                f"{name} is {getattr(query, name)!r} but must be {needed}, or neither the Round "
-                "nor the map would mean anything. Correct it in the query."
+                f"{name} is {getattr(query, name)!r} but must be {needed}, or {otherwise}. "
+                "Correct it in the query."
             )
 
 
-def check_grid(grid: Grid, cells: int = CELLS_MAX, longest: int = CELLS_MAX) -> None:
+def check_grid(
+    grid: Grid,
+    cells: int = CELLS_MAX,
+    longest: int = CELLS_MAX,
+    reason: str = "a map is held in memory",
+) -> None:
     """Check that a map can be made of a grid, of so many cells at most, in all and along a side.
+
+    Args:
+        reason: why there may be no more.
 
     Raises:
         ValueError: it cannot.
@@ -126,15 +143,21 @@ def check_grid(grid: Grid, cells: int = CELLS_MAX, longest: int = CELLS_MAX) -> 
     if shape[0] * shape[1] > cells or max(shape) > longest:
         raise ValueError(
             f"the grid has {shape[0]} x {shape[1]} cells but must have at most {cells}, and "
-            f"{longest} along a side: a map is held in memory. Take larger cells."
+            f"{longest} along a side: {reason}. Take larger cells."
         )
 
 
-def check_releases(query: Any, releases: Sequence[Release], expected: Round | None) -> None:
+def check_releases(
+    query: Any,
+    releases: Sequence[Release],
+    expected: Round | None,
+    differs: str = "other noise or other squares",
+) -> None:
     """Check that releases are of a query's plan, each of a round of its own.
 
     Args:
         expected: the query's first Round.
+        differs: how another plan differs.
 
     Raises:
         ValueError: there is none, or more than readings, or one is of another plan.
@@ -150,8 +173,8 @@ def check_releases(query: Any, releases: Sequence[Release], expected: Round | No
         if release.round._replace(number=1, guarantee=told) != expected:
             raise ValueError(
                 f"the release of round {release.round.number} is of another plan than this query's"
-                ": other noise or other squares, and the map would be wrong. Recover with the "
-                "query that it was planned with."
+                f": {differs}, and the map would be wrong. Recover with the query that it was "
+                "planned with."
             )
     if len({release.round.number for release in releases}) != len(releases):
         raise ValueError(

@@ -127,7 +127,7 @@ def merge_counts(query: Query, releases: Sequence[Release]) -> NDArray[np.int64]
             asks for, or hold what no gateway counts.
     """
     expected = disk_round(query, 1, promise(query))
-    check_releases(query, releases, expected)
+    check_releases(query, releases, expected, "other weights are another channel")
     width, height, _, _ = outer(query.grid, expected.params[0])
     size = width * height
     for release in releases:

@@ -123,7 +123,13 @@ def check_epsilon_of_one(query: Any, low: Fraction, high: int) -> None:
             "is left, and above, nothing is hidden. Correct epsilon, or readings, by which it is "
             "divided."
         )
-    check_ratio((one * one / 2).as_integer_ratio(), "half of one report's epsilon squared")
+    if max((one * one / 2).as_integer_ratio()) >= _PART_MAX:
+        num, den = query.epsilon
+        raise ValueError(
+            f"epsilon is {num}/{den}, in {query.readings} readings, but half of one report's "
+            "epsilon squared must be a ratio of numbers below 2**63, which a message to a device "
+            "holds. Write epsilon with fewer digits."
+        )
 
 
 def check_delta(delta: float) -> None:

@@ -157,7 +157,7 @@ def _status(query: Query, users: int) -> str:
 
 
 def _check(query: Query, releases: Sequence[Release]) -> None:
-    check_releases(query, releases, plan(query, ()))
+    check_releases(query, releases, plan(query, ()), "other groups or another curve")
     for release in releases:
         found = release.round
         groups = -(-release.reports * query.points // params_of(found).group)

@@ -86,7 +86,8 @@ class Query:
         fits = self.axes is None or (self.axes in ORDERS and (self.axes == 1) == line)
         needed = "1 for a grid of one row, 2 for any other: devices tell no height"
         check_rules(self, [("axes", fits, needed)])
-        check_grid(self.grid, longest=1 << order_of(self))  # none is finer than the curve
+        finest = 1 << order_of(self)
+        check_grid(self.grid, longest=finest, reason="no grid is finer than the curve")
         check_epsilon_of_one(self, EPSILON_MIN, EPSILON_MAX)
 
 

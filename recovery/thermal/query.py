@@ -237,8 +237,8 @@ def _check_background(asked: Query) -> None:
             "away, and 0 else",
         ),
     ]
-    # Else a room's own warmth would be taken for somebody's, or somebody's for the room's.
-    check_rules(asked, rules)
+    mistaken = "a room's own warmth would be taken for somebody's, or somebody's for the room's"
+    check_rules(asked, rules, mistaken)
 
 
 def free_cells(grid: Grid, furniture: tuple[Rectangle, ...]) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,22 @@ def test_the_radius_is_the_one_that_tells_most_of_one_report() -> None:
         ({"radius": 2, "scheme": "krr"}, "answers know no distance"),
         ({"estimator": "l1"}, "estimator is 'l1' but must be one of auto, em"),
         ({"level": 1.0}, "level is 1.0"),
+        ({"level": True}, "level is True"),
+        ({"level": Fraction(1)}, "level is Fraction"),
+        ({"level": np.float64("nan")}, "level is "),
+        ({"epsilon": (3141592653, 10**9)}, "epsilon is 3141592653/.*with fewer digits"),
     ],
 )
 def test_what_means_nothing_is_refused_with_what_to_do(more: dict[str, Any], words: str) -> None:
     """Before anything is planned, in one sentence."""
     with pytest.raises(ValueError, match=words):
         asked(**more)
+
+
+@pytest.mark.parametrize("kind", [float, np.float64, Fraction])
+def test_a_fraction_may_be_of_any_kind(kind: type) -> None:
+    """An array's number and an exact one mean the same query."""
+    assert asked(level=kind(0.75), radius=kind(2.5)) == asked(level=0.75, radius=2.5)
 
 
 # The radius that tells most: the formula against the bound itself, and the known values.
