@@ -167,7 +167,7 @@ def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
 
 GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
 AGAIN_S = 2.0  # until a map that the disk refused is tried again, while a round is open
-NOT_KEPT = "a map is drawn, and the store does not take it; it is shown once it is kept"
+MAP_WAITS = "a map waits for the store, which is tried again; it is shown once it is kept"
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -252,7 +252,7 @@ class Steps:
             except DBAPIError as fault:  # no round is held open for a map that cannot be kept yet
                 if not is_disk_fault(fault):
                     raise
-                log.warning(NOT_KEPT, why=describe_fault(fault))
+                log.warning(MAP_WAITS, why=describe_fault(fault))
                 again_s = time.monotonic() + AGAIN_S
         self.glance()
         if patient and self.kept(self.store.answered_s, asked.name) is None:
@@ -362,13 +362,17 @@ class Steps:
         """Tell the newest map that is kept, where it is of an earlier round than the last.
 
         A page that was opened after a start would show none until the map that is owed is drawn.
+        What is kept may be why there was no map: then it is the one before.
         """
         for at, release in enumerate(reversed(drawing.select_answered(releases))):
             name = wire.name_of(release.round)
-            if body := self.kept(self.store.map_of, name):
-                if at:  # else it is published again, as what is due
-                    found = drawing.republish_map(devices.site, release.round.mechanism, body)
-                    self.tell(found.event | {"closed_s": self.kept(self.store.closed_s, name)})
+            body = self.kept(self.store.map_of, name)
+            if not body:
+                continue
+            event = drawing.republish_map(devices.site, release.round.mechanism, body).event
+            if event["status"] != "unresolved":
+                if at:  # that of the last round is published again, as what is due
+                    self.tell(event | {"closed_s": self.kept(self.store.closed_s, name)})
                 return
 
     def wait_drawn(self) -> None:

@@ -11,12 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import Mock
 
 import pytest
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from edge.core import wire
 from edge.core.node import Node
@@ -442,6 +443,29 @@ def test_a_map_that_waited_is_told_with_the_turnout_of_its_own_round(
     ]
 
 
+def no_map(on: Stage) -> Callable[..., None]:
+    """Return a recovery that fails as soon as it may, so that the round is still open."""
+
+    def fail(*_: Any) -> None:
+        on.draws.wait(30)
+        raise RuntimeError("there is no map")
+
+    return fail
+
+
+def draw_beside_a_round(on: Stage) -> Future[str]:
+    """Run two rounds; while the second waits for answers, the map of the first is drawn."""
+    on.draws.clear()
+    thread = ThreadPoolExecutor(1)
+    ran = thread.submit(on.campaign.run, 2)
+    thread.shutdown(wait=False)
+    assert eventually(lambda: len(on.of("release")) == 1)
+    on.answering = False
+    assert eventually(lambda: len(on.of("round")) == 2)
+    on.draws.set()
+    return ran
+
+
 def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -451,31 +475,37 @@ def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
     monkeypatch.setattr(steps, "log", said)
     monkeypatch.setattr(drawing, "log", Mock())  # whose traceback takes longer than the round
 
-    def fail(*_: Any) -> None:  # at once, so that the round is still open
-        on.draws.wait(30)
-        raise RuntimeError("there is no map")
-
     def refusing(*_: Any, **__: Any) -> None:
         refused.set()
         raise locked()
 
     monkeypatch.setattr(places, "AGAIN_S", 0.005)
     monkeypatch.setattr(Store, "keep_map", refusing)
-    monkeypatch.setattr(on, "recover", fail)
-    on.draws.clear()
-    thread = threading.Thread(target=on.campaign.run, args=(2,))
-    thread.start()
-    assert eventually(lambda: len(on.of("release")) == 1)
-    on.answering = False
-    assert eventually(lambda: len(on.of("round")) == 2)
-    on.draws.set()
+    monkeypatch.setattr(on, "recover", no_map(on))
+    ran = draw_beside_a_round(on)
     closed = refused.wait(30) and eventually(lambda: len(on.of("release")) == 2, 10)
     monkeypatch.setattr(Store, "keep_map", keep_map)
-    thread.join(30)
+    ran.result(30)
 
     assert closed
-    said.warning.assert_called_once_with(steps.NOT_KEPT, why="database is locked")
+    said.warning.assert_called_once_with(steps.MAP_WAITS, why="database is locked")
     assert [entry.what["number"] for entry in on.of("map")] == [1]
+
+
+def test_a_fault_that_is_not_the_disk_s_is_not_waited_out_while_a_round_is_open(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is a mistake of ours: called the disk's, it would be looked for there."""
+    on, said = stage(gather_s=5), Mock()
+    fault = IntegrityError("INSERT", {}, sqlite3.IntegrityError("UNIQUE"))
+    monkeypatch.setattr(steps, "log", said)
+    monkeypatch.setattr(drawing, "log", Mock())
+    monkeypatch.setattr(on, "recover", no_map(on))
+    monkeypatch.setattr(Store, "keep_map", Mock(side_effect=fault))
+
+    assert draw_beside_a_round(on).exception(30) is fault
+    said.warning.assert_not_called()
+    assert len(on.of("release")) == 1
 
 
 def test_what_hangs_is_the_drawing_and_not_who_waits_for_the_disk_with_a_map(
@@ -555,6 +585,32 @@ def test_after_a_start_the_map_before_is_shown_until_the_one_that_is_owed(
     assert shown
     assert [entry.what for entry in before] == [first]
     assert [entry.what["number"] for entry in on.of("map")[told:]] == [1, 2]
+
+
+def test_after_a_start_a_reason_why_there_was_no_map_hides_none_of_before(
+    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is drawn again, for another start may have luck; the map before is good."""
+    on = stage()
+    on.campaign.run(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(on, "recover", lambda *_: "no map at all")
+        on.again().run(1)
+    told = [entry.what for entry in on.of("map")]
+    on.draws.clear()
+    thread = threading.Thread(target=on.again().run, args=(None,))
+    thread.start()
+    shown = eventually(lambda: len(on.of("map")) > len(told))
+    before = [entry.what for entry in on.of("map")[len(told) :]]
+    on.draws.set()
+    thread.join(30)
+
+    assert shown
+    # At the second start the first was the last, and was published again.
+    assert [(one["number"], one["status"]) for one in told][-1] == (2, "unresolved")
+    assert before == [told[0]]
+    last = on.of("map")[-1].what
+    assert (last["number"], last["status"] != "unresolved") == (2, True)
 
 
 def test_another_promise_on_the_same_database_does_not_start(
