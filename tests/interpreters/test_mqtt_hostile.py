@@ -30,19 +30,19 @@ def feed(parser, data):
 
 # MQTT 3.1.1: figures 3.6 and 3.11 (with the topic of table 3.3), 3.20 to 3.22, 3.4.2, 3.12, 3.14.
 PRINTED = {
-    'p.publish("a/b", b"", 1, False, 10, False)': "32070003612f62000a",
-    'p.publish("a/b", b"", 1, True, 10, True)': "3b070003612f62000a",
-    'p.publish("a/b", b"x", 0, False, 10, False)': "30060003612f6278",
-    'p.subscribe(10, ["a/b", "c/d"])': "820e000a0003612f62010003632f6401",
-    "p.puback(258)": "40020102",
+    'p.pack_publish("a/b", b"", 1, False, 10, False)': "32070003612f62000a",
+    'p.pack_publish("a/b", b"", 1, True, 10, True)': "3b070003612f62000a",
+    'p.pack_publish("a/b", b"x", 0, False, 10, False)': "30060003612f6278",
+    'p.pack_subscribe(10, ["a/b", "c/d"])': "820e000a0003612f62010003632f6401",
+    "p.pack_puback(258)": "40020102",
     "p.PINGREQ": "c000",
     "p.DISCONNECT": "e000",
-    'p.connect("", None, None, None, 10, True)': "100c00044d515454" + "0402000a0000",
+    'p.pack_connect("", None, None, None, 10, True)': "100c00044d515454" + "0402000a0000",
     # Table 2.4: the least and the most of each size of a length; 2 + 1 of them are the topic.
-    'p.publish("t", bytes(124), 0, False, 0, False)[:2]': "307f",
-    'p.publish("t", bytes(125), 0, False, 0, False)[:3]': "308001",
-    'p.publish("t", bytes(16380), 0, False, 0, False)[:3]': "30ff7f",
-    'p.publish("t", bytes(16381), 0, False, 0, False)[:4]': "30808001",
+    'p.pack_publish("t", bytes(124), 0, False, 0, False)[:2]': "307f",
+    'p.pack_publish("t", bytes(125), 0, False, 0, False)[:3]': "308001",
+    'p.pack_publish("t", bytes(16380), 0, False, 0, False)[:3]': "30ff7f",
+    'p.pack_publish("t", bytes(16381), 0, False, 0, False)[:4]': "30808001",
 }
 
 
@@ -97,10 +97,10 @@ def test_packets_are_as_paho_sends_them(interpreter) -> None:
     paho = heard(speak, {1: b"\x20\x02\0\0", 8: b"\x90\x04\0\x01\x01\x01", 3: b"\x40\x02\0\x02"})
     case = """
 will = ("heatveil/1/lab/n/state", b"lost", 1, True)
-show(p.connect("n-1\\u00e9", "attic", "pass word", will, 300, False)
-    + p.subscribe(1, ["heatveil/1/lab/round/thermal", "receipt"])
-    + p.publish("data", bytes(range(200)), 1, False, 2, False)
-    + p.publish("diag", b"{}", 0, True, 3, False)
+show(p.pack_connect("n-1\\u00e9", "attic", "pass word", will, 300, False)
+    + p.pack_subscribe(1, ["heatveil/1/lab/round/thermal", "receipt"])
+    + p.pack_publish("data", bytes(range(200)), 1, False, 2, False)
+    + p.pack_publish("diag", b"{}", 0, True, 3, False)
     + p.DISCONNECT)
 """
     assert interpreter.run(PACKETS.replace("{0}", case)).strip() == paho.hex()
@@ -110,7 +110,7 @@ def test_what_comes_in_pieces_is_put_together(interpreter) -> None:
     """However the network cuts it, the packets are those that were sent."""
     case = """
 said = (b"\\x20\\x02\\x01\\x00\\x90\\x03\\x00\\x01\\x01\\xd0\\x00\\x40\\x02\\x00\\x09"
-    + p.publish("a/b", b"one", 1, True, 7, True) + p.publish("c", bytes(150), 0, False, 0, False))
+    + p.pack_publish("a/b", b"one", 1, True, 7, True) + p.pack_publish("c", bytes(150), 0, False, 0, False))
 whole = feed(Parser(200), said)
 for size in range(1, len(said)):
     parser, got = Parser(200), []
@@ -190,7 +190,7 @@ def test_what_does_not_fit_is_refused(interpreter) -> None:
     case = """
 for number in (65535, 65536):
     try:
-        p.connect("n", None, None, None, number, False)
+        p.pack_connect("n", None, None, None, number, False)
         print("taken")
     except ValueError:
         print("refused")
