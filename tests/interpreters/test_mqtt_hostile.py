@@ -110,7 +110,8 @@ def test_what_comes_in_pieces_is_put_together(interpreter) -> None:
     """However the network cuts it, the packets are those that were sent."""
     case = """
 said = (b"\\x20\\x02\\x01\\x00\\x90\\x03\\x00\\x01\\x01\\xd0\\x00\\x40\\x02\\x00\\x09"
-    + p.pack_publish("a/b", b"one", 1, True, 7, True) + p.pack_publish("c", bytes(150), 0, False, 0, False))
+    + p.pack_publish("a/b", b"one", 1, True, 7, True)
+    + p.pack_publish("c", bytes(150), 0, False, 0, False))
 whole = feed(Parser(200), said)
 for size in range(1, len(said)):
     parser, got = Parser(200), []
