@@ -26,6 +26,7 @@ BATCH = 100
 END_S = 0.2  # for what is under way when we end
 LOOK_S = 1.0  # for letters that somebody else has written
 AGAIN_S = 30.0  # after which a letter that the broker has not taken, or refused, goes once more
+LONGEST_BYTES = 4_190_000  # our brokers cut off whoever sends more, again at each new connection
 
 
 class Outbox:
@@ -142,6 +143,16 @@ class Outbox:
                 if letter.topic not in newer:
                     self._publish(letter.topic, letter.payload, retain=True)
         for letter in waiting:
+            if len(letter.payload) > LONGEST_BYTES:
+                self._sent.append(letter.id)
+                log.warning(
+                    "a message is too long for the broker and is not published; a map is in the "
+                    "store and on the page all the same",
+                    topic=letter.topic,
+                    bytes=len(letter.payload),
+                    most=LONGEST_BYTES,
+                )
+                continue
             handed_s, now_s = self._under_way.get(letter.id), time.monotonic()
             if handed_s is not None and now_s - handed_s < AGAIN_S:
                 continue

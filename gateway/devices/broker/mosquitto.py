@@ -90,7 +90,7 @@ max_queued_messages 100000
 max_queued_bytes 67108864
 persistent_client_expiration 30d
 
-# The longest message is a map of a large room; who sends a longer one is cut off.
+# Who sends a longer message is cut off; the gateway keeps a map that is longer to itself.
 max_packet_size 4200000
 max_connections {connections}
 set_tcp_nodelay true

@@ -1,6 +1,7 @@
 """What is to be told is kept until the broker has it; and the events that are told."""
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import structlog.testing
 from edge.core.records import Grid, Guarantee
 from gateway.cli.records.show import read_drawn as shown
 from gateway.cli.serve import draw as on_terminal
+from gateway.devices.broker import embedded, mosquitto
 from gateway.mechanisms.thermal.words import sure_facts
 from gateway.service import outbox as outbox_module
 from gateway.service import telling
@@ -75,6 +77,28 @@ def test_a_broker_that_is_back_is_told_what_stands_and_nothing_else(store: Store
         time.sleep(0.1)
 
     assert out[3:] == [(ROUND, b"one"), (MAP, b"drawn")]
+
+
+@pytest.mark.parametrize("configuration", [embedded.CONFIGURATION, mosquitto.CONFIGURATION])
+def test_what_is_too_long_for_a_broker_is_told_and_holds_nothing_up(
+    store: Store, configuration: str
+) -> None:
+    """The broker would cut the gateway off, at each new connection again."""
+    limit = int(re.findall(r"^max_packet_size (\d+)$", configuration, re.MULTILINE)[0])
+    store.post([letter(MAP, bytes(limit)), letter(WORD, b"hello", False)])
+    with structlog.testing.capture_logs() as logs, outbox(store) as (box, out):
+        box.switch(True)
+        assert eventually(lambda: not store.letters())
+
+    assert out == [(WORD, b"hello")]
+    assert [one["topic"] for one in logs if "too long" in one["event"]] == [MAP]
+
+
+@pytest.mark.parametrize("configuration", [embedded.CONFIGURATION, mosquitto.CONFIGURATION])
+def test_our_brokers_take_the_longest_that_is_published(configuration: str) -> None:
+    """With its topic and what MQTT adds, for which 4 KB are plenty."""
+    limit = int(re.findall(r"^max_packet_size (\d+)$", configuration, re.MULTILINE)[0])
+    assert outbox_module.LONGEST_BYTES + 2**12 < limit
 
 
 def test_what_the_broker_did_not_acknowledge_waits_for_the_next_start(store: Store) -> None:
