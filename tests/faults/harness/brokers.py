@@ -6,14 +6,16 @@ import socket
 import time
 from pathlib import Path
 
+from gateway.devices.broker.embedded import CONFIGURATION
+
 from .children import Child
 
-LIMITS = """\
-max_inflight_messages 500
-max_queued_messages 100000
-max_packet_size 4194304
-set_tcp_nodelay true
-"""
+# As they are shipped.
+LIMITS = "".join(
+    line
+    for line in CONFIGURATION.splitlines(keepends=True)
+    if line.startswith(("max_inflight", "max_queued_messages", "max_packet", "set_tcp"))
+)
 OPEN = "allow_anonymous true\n"
 
 
