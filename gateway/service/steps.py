@@ -206,6 +206,7 @@ class Steps:
     late: int = 0  # reports that came after the end of the round that was gathered last
     _due: Callable[[], None] | None = None  # begins the map that is drawn next
     _drawing: Drawing | None = None
+    _newest: bytes = b""  # of which round the map is that we published last
 
     def post(self, *letters: Letter) -> None:
         """Publish something, as soon as may be."""
@@ -352,7 +353,8 @@ class Steps:
 
         It is drawn beside the rounds; `take_drawn` begins it, keeps it and publishes it, once.
         """
-        if heard := drawing.select_answered(releases):
+        heard = drawing.select_answered(releases)
+        if heard and wire.name_of(heard[-1].round) != self._newest:
             counts = heard[-1].reports, len(devices.by_name), self.late, deployment.rounds.quorum
             turnout, recorded_s = drawing.Turnout(*counts), dict(self.recorded_s)
             given = query, list(releases), turnout, devices, deployment, recorded_s
@@ -440,11 +442,12 @@ class Steps:
     def _keep(
         self, name: bytes, found: drawing.Drawn, state: tuple[float, bytes] | None = None
     ) -> None:
-        # A map is told again after a start, and where nobody answers: it is as old as its round.
+        # A map that is told again, after a start, is as old as its round.
         event = found.event | {"closed_s": self.store.closed_s(name)}
         self.store.keep_map(name, found.body, post=[found.letter], vacant=state)
         self.outbox.wake()
         self.tell(event)
+        self._newest = name
 
     @property
     def shown_s(self) -> float:

@@ -228,13 +228,13 @@ def make_round_event(round: OpenRound, gather_s: float) -> Event:
 
 
 def make_reports_event(round: OpenRound, refused: int) -> Event:
-    """So many have answered; refused counts dead letters since the start."""
+    """So many have answered; refused: messages that were, since the service started."""
     return {
         "kind": "reports",
         "number": round.plan.number,
         "came": len(round.reports),
         "enrolled": len(round.places),
-        "refused": refused,
+        "refused_since_start": refused,
         "late": round.late,
     }
 
@@ -406,9 +406,11 @@ class Teller:
                 log.exception("a listener failed on an event; the rounds go on")
 
     def progress(self, round: OpenRound | None, refused: int) -> None:
-        """Tell how a round stands."""
+        """Tell how a round stands, where that is news."""
         if round is not None:
-            self.tell(make_reports_event(round, refused))
+            event = make_reports_event(round, refused)
+            if event != self.last.get("reports"):
+                self.tell(event)
 
     def begin(self, ready: Event, alarms: Mapping[Who, tuple[str, int]]) -> None:
         """Tell what we are, and of devices that have needed a new key since before this start."""

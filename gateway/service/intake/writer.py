@@ -310,7 +310,8 @@ class Intake:
         """Start the thread.
 
         Args:
-            progress: hears, after a batch, how the round stands and how many were refused.
+            progress: hears, after a batch and at the close, how the round stands and how many
+                were refused since the start.
             alarm: hears, after a batch, of devices that need a new key.
             foreseen: knows the rounds that are still to be asked.
         """
@@ -360,7 +361,10 @@ class Intake:
         with self._changed:
             if self._round is not None:
                 self._round.closes_s = min(self._round.closes_s, time.monotonic())
-            return self._round
+            closed, refused = self._round, self._refused
+        # Of its last batch the thread tells after the receipts: a release may be told before.
+        self._progress(closed, refused)
+        return closed
 
     def standing(self) -> OpenRound | None:
         """Return the round that was opened last, open or closed, or None before the first."""

@@ -154,7 +154,7 @@ async function refresh() {
   if (health && latest.health === before) showHealth(health);
   if (!health || !health.reads || !room.cells) return;
   closed = (await refreshDay()) || closed;
-  if (closed) showClosed(closed, latest.round || latest.reports);
+  if (closed) showClosed(closed, latest.round || latest.reports, latest.done);
   // After a start nothing has been told of the newest round: then it is looked up.
   if (closed && !(latest.map && latest.release)) stored = await mapOf(closed.number);
   if (!begun) {

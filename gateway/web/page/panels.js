@@ -56,7 +56,7 @@ export function showRound({ number: round, enrolled }) {
   say("missing", "");
 }
 
-export function showReports({ number: round, came, enrolled, refused, late, quorum }) {
+export function showReports({ number: round, came, enrolled, refused_since_start: refused, late, quorum }) {
   say("round-number", number(round));
   tellAnswers(came, enrolled);
   const short = [];
@@ -68,12 +68,13 @@ export function showReports({ number: round, came, enrolled, refused, late, quor
 }
 
 // How the last round of the store went, where nothing has been told of one since the start.
-export function showClosed(round, told) {
+export function showClosed(round, told, done) {
   const open = told?.number > round.number ? `${t("round.open", { n: number(told.number) })} · ` : "";
   say("age", open + t("round.closed", { n: number(round.number), ago: ago(round.closed_s) }));
   if (told) return;
   say("round-number", number(round.number));
   tellAnswers(round.reports, round.enrolled ?? round.reports);
+  if (done) showDone(done); // else who looks waits for a round that never comes
 }
 
 export function showDone(done) {

@@ -123,8 +123,13 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
     with room.service() as service, room.nodes():
         why = service.run()
         ledger = service.ledger()
+        service.run()  # which has nothing to add, and tells no map twice
 
     assert "all 2 readings" in why
+    kinds = [event["kind"] for event in room.events]
+    for at in (at for at, kind in enumerate(kinds) if kind == "release"):
+        before = [event for event in room.events[:at] if event["kind"] == "reports"]
+        assert before[-1]["came"] == SENSORS  # whoever reads the log sees all that answered
     assert room.told("ready")[0]["insecure"] is True  # the page says so
     assert [event["reports"] for event in room.told("release")] == [SENSORS, SENSORS]
     assert ledger.spent == ledger.budget

@@ -198,7 +198,8 @@ def test_no_map_is_said_in_words(live: Page, tab: Tab, until: Until) -> None:
 
 def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> None:
     """How many answered, how much of the promise is left, and on which day it runs out."""
-    live.feed.put({"kind": "reports", "number": 3, "came": 2, "enrolled": 4, "refused": 1})
+    came = {"kind": "reports", "number": 3, "came": 2, "enrolled": 4, "refused_since_start": 1}
+    live.feed.put(came)
     live.feed.put(BUDGET)
     until(tab, "document.getElementById('left').textContent == '48 rounds left'")
     out = time.localtime(time.time() + 2 * 86_400)
@@ -210,6 +211,7 @@ def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> No
     assert said.startswith("Lasts until ")
     assert re.search(rf"\b{out.tm_mday}\b", said)
     assert "epsilon 6.50 of 8.00" in said
+    assert "the share counts rho" in said
     live.feed.put(BUDGET | {"window_h": 24, "rounds_left": 0})  # a promise that renews
     until(tab, "document.getElementById('left').textContent == '0 rounds left'")
     assert read(tab, "#budget-note").startswith("Paused, as intended")

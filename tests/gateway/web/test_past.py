@@ -106,6 +106,21 @@ def test_after_a_start_the_newest_map_is_that_of_the_store(
 
 
 @pytest.mark.long
+def test_after_a_restart_with_nothing_left_it_says_that_no_round_comes(
+    known: Any, opened: Opened, until: Until
+) -> None:
+    """How the last round went would have who looks wait for another."""
+    with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
+        page.feed.put(READY)
+        page.feed.put({"kind": "done", "why": "all readings have been taken"})
+        tab = opened(page.url)
+        until(tab, "document.getElementById('round-number').textContent == '6'")
+        said = tab.inner_text("#reports-note")
+
+    assert said.startswith("no more rounds")
+
+
+@pytest.mark.long
 def test_a_round_whose_map_is_being_drawn_is_not_told_to_have_none(
     known: Any, opened: Opened, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,7 +179,14 @@ EVENTS: list[dict[str, Any]] = [
     {"kind": "ready", "site": "lab", "enrolled": 4},
     {"kind": "health", "ready": True, "parts": {"broker": {"ok": True, "why": ""}}},
     {"kind": "round", "number": 1, "name": "00", "enrolled": 4, "gather_s": 30},
-    {"kind": "reports", "number": 1, "came": 3, "enrolled": 4, "refused": 0, "late": 0},
+    {
+        "kind": "reports",
+        "number": 1,
+        "came": 3,
+        "enrolled": 4,
+        "refused_since_start": 0,
+        "late": 0,
+    },
     {"kind": "release", "number": 1, "reports": 3, "values": [1, None, 2, 3], "seconds": 0.1},
     {"kind": "map", "number": 1, "seconds": 0.7},
     {
