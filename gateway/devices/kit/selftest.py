@@ -405,6 +405,7 @@ finally:
 
 
 WELL = "it answers; what it says stays on the board"
+PRETENDED = "it answers, and is pretended, for a board in a folder has none"
 NOWHERE = (
     "it talks, and has had no fix in these seconds. Under the sky the first one takes a minute or "
     "so; before it the device answers nothing, or until_mm if its settings have it"
@@ -456,7 +457,9 @@ def try_sensor(board: Board, reads: str, told: str = CONFIG) -> SensorTrial:
         wrong = f"its driver stops with {lines['stops']}. {mend}"
     elif wrong:
         wrong += getattr(board, "answers", "")
-    how = NOWHERE if lines.get("place") == "unknown" else WELL
+    how = PRETENDED if hasattr(board, "answers") else WELL
+    if lines.get("place") == "unknown":
+        how = NOWHERE
     took_ms = int(lines["took"]) if "took" in lines else None
     return SensorTrial(wrong and f"{driver}: {wrong}", how, took_ms)
 

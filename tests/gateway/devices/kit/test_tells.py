@@ -95,7 +95,7 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     """Enrolled, self-tested, its receiver heard; budget and doctor count what its promise does."""
     done = park.run("provision", NAME, "--settings", park.own)
     assert "the same on CPython; it answers with a place of its Round's" in done.success
-    assert "\nsensor       it answers; what it says stays on the board" in done.out
+    assert "\nsensor       it answers, and is pretended" in done.out
     assert "8 answers; read back" in done.out
 
     board = park.board()
