@@ -215,7 +215,12 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
         f"so far   epsilon {compute_spent_epsilon(deployment, standing, plan):.4g} of "
         f"{ratio_text(guarantee.epsilon)}"
-        + (f" at delta {delta}" if (delta := _delta(guarantee)) else ", which adds up; no delta"),
+        + (
+            f" at delta {delta}; the share counts rho, which adds up, while epsilon grows faster "
+            "at first"
+            if (delta := _delta(guarantee))
+            else ", which adds up; no delta"
+        ),
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
         *_stays(deployment, guarantee, unit),
     ]

@@ -370,7 +370,7 @@ def map_lines(played: Played, query: Query) -> list[str]:
             if one.credible is not None
         ),
         *(
-            f"{format_clock(one.at_s)}  {line}"
+            f"{format_clock(one.at_s)}  What the map can know by itself: {line}"
             for one in mapped
             for line in doubt_lines(one.verdict)
         ),

@@ -283,3 +283,5 @@ def run(
         if keep and not over.is_set():
             console.print(f"Still running, with the page at {page.url} (Ctrl-C ends it)")
             over.wait()
+        elif not over.is_set():
+            console.print("The page ends with this; --keep leaves it up.")

@@ -190,10 +190,11 @@ def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> Non
     """The promise of the first page: one command, a map, all of it true."""
     run = demo("--seed", "4", "--rounds", "2")
     opening = run.until("round 1 of 2")
-    rest = run.until("Picture: ")
+    rest = run.until("--keep leaves it up")
 
     assert run.process.wait(20) == 0
     assert "50 thermometers" in opening
+    assert [(opening + rest).count(f"round {number} of 2") for number in (1, 2)] == [1, 1]
     found, guess = re.search(
         r"the map is ([\d.]+) m from the truth .* no data is ([\d.]+) m", rest
     ).groups()
