@@ -7,6 +7,8 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
+from sqlalchemy.exc import DBAPIError
+
 from edge.core import wire
 from edge.core.window import JUMPED
 from recovery.maps.sentence import Wording, describe
@@ -17,7 +19,7 @@ from ..faults import LinkFault, RefusedFault, ReplacedFault
 from ..logs import log
 from ..settings.deployment import Deployment
 from ..store.identity import Identity
-from ..store.places import place_of
+from ..store.places import is_disk_fault, place_of
 from ..store.store import Store
 from . import telling
 from .campaign import Campaign
@@ -61,25 +63,25 @@ class Uplink:
     def __init__(
         self,
         deployment: Deployment,
+        devices: Devices,
         store: Store,
         pump: Pump,
         take: Taker,
         on_state: Callable[[bool, str], None],
-        topics: tuple[Sequence[str], Sequence[str]],
     ) -> None:
         """Begin to connect.
 
         Args:
             take: is given each report, on the pump's thread.
             on_state: hears whether the link is up and why it is not, on the pump's thread.
-            topics: where reports come that are to be taken, and that are not, or no longer.
         """
         site = deployment.site.name
         self._take, self._on_state, self._up = take, on_state, False
         self._store, self._deployment, self._pump = store, deployment, pump
+        self._devices = devices
         self._client = access.gateway_session(site)
         self._announcer = Announcer(deployment, self._announce)
-        wanted, unwanted = topics
+        wanted, unwanted = topics(deployment, devices)
         # When devices say that their levels were recorded, in seconds of the epoch, by name.
         self.recorded_s: dict[str, float] = {}
         asked = deployment.room.plan or deployment.privacy.window_h
@@ -114,15 +116,21 @@ class Uplink:
 
         Not on the pump's thread.
         """
-        if (jumped := set(self._jumped)) != self._known_jumped:
-            self._store.keep_jumped(jumped)
-            self._known_jumped = jumped
         if self._up and not self._tidied:
             self._store.keep_filters(self._client, self._wanted)
             self._tidied = True
+        jumped = set(self._jumped) & self._devices.by_name.keys()
+        if jumped != self._known_jumped:
+            try:
+                self._store.keep_jumped(jumped)
+                self._known_jumped = jumped
+            except DBAPIError as fault:  # no round and no start waits for it; the next look does
+                if not is_disk_fault(fault):
+                    raise
 
-    def renew(self, deployment: Deployment) -> None:
+    def renew(self, deployment: Deployment, devices: Devices) -> None:
         """Announce what another deployment says is to be seen."""
+        self._devices = devices
         self._announcer = Announcer(deployment, self._announce)
         if self._up:
             self._announcer.announce_all()
@@ -296,7 +304,7 @@ class Service:
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
             self._uplink = uplink = Uplink(
-                deployment, store, pump, intake.put, self._linked, topics(deployment, devices)
+                deployment, devices, store, pump, intake.put, self._linked
             )
             stack.callback(uplink.close)
             teller.listen(uplink.tell)
@@ -381,7 +389,7 @@ class Service:
             self._intake.know(devices)
             self._guard.renew(deployment.guard, devices.by_name)
             self._solver.allow(deployment.rounds.solve_s)
-            self._uplink.renew(deployment)
+            self._uplink.renew(deployment, devices)
             self._teller.tell(telling.make_ready_event(deployment, len(devices.by_name)))
 
         self._campaign.between_rounds(change)

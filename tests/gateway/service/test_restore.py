@@ -298,8 +298,8 @@ def test_a_gateway_reads_its_own_rounds_before_it_says_anything(
         link.publish(place, short.rounds[2].message, retain=True)
         assert link.wait_until_sent(5)
         link.close()
-        told: Any = short.store, pump, lambda *_: None, lambda *_: None, ([], [])
-        uplink = Uplink(deployment, *told)
+        told: Any = short.store, pump, lambda *_: None, lambda *_: None
+        uplink = Uplink(deployment, home.devices, *told)
         uplink.link.wait()
         with (
             nullcontext() if may_read == "none" else pytest.raises(ForgottenFault, match="retains")

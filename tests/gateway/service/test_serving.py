@@ -1,6 +1,7 @@
 """The whole gateway over a real broker: rounds, restarts, budgets, and nothing left behind."""
 
 import json
+import sqlite3
 import threading
 import time
 from contextlib import AbstractContextManager
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import structlog.testing
+from sqlalchemy.exc import OperationalError
 
 from edge.core import wire
 from edge.core.records import Report
@@ -24,6 +26,7 @@ from gateway.service.mqtt.service import Link
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment, Mqtt
+from gateway.store.store import Store
 from physics.fleet import Fleet
 from physics.kernel import forward
 from physics.sensors import PointSensors
@@ -152,7 +155,18 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
 def test_a_device_whose_clock_jumped_in_its_sleep_is_told_of_once(
     room: Room, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its budget comes back later than that of others, and its own words lie at the broker."""
+    """Its budget comes back later than that of others, and its own words lie at the broker.
+
+    A disk that does not take it is asked again, and ends no start.
+    """
+    keep_jumped, refused = Store.keep_jumped, list[Any]()
+
+    def refusing(store: Store, names: Any) -> None:
+        if not refused:
+            refused.append(names)
+            raise OperationalError("INSERT", {}, sqlite3.OperationalError("database is locked"))
+        keep_jumped(store, names)
+
     # They were enrolled without a window, of which no more than the deployment's is looked at.
     monkeypatch.setattr("gateway.service.serving.check_together", lambda *_: None)
     said = json.dumps({"limits": {"clock": JUMPED}}).encode()
@@ -160,26 +174,32 @@ def test_a_device_whose_clock_jumped_in_its_sleep_is_told_of_once(
         link = Link(room.mqtt, f"test-{room.site}", pump).wait()
         with room.service(privacy={"window_h": 24}, rounds={"every_s": 50_000}) as service:
             service.wait_connected()
-            for name, meta in (("node-1", said), ("node-1", said), ("node-2", b"{}")):
+            for name, meta in (("node-01", said), ("node-01", said), ("node-02", b"{}")):
                 link.publish(wire.topic(room.site, name, "meta"), meta)
-            link.publish(wire.topic(room.site, "node-3", "meta"), said)
-            assert eventually(lambda: any(one.get("device") == "node-3" for one in logs))
-            assert eventually(lambda: service._store.list_jumped() == {"node-1", "node-3"})
-            link.publish(wire.topic(room.site, "node-3", "meta"), b"{}")
-            assert eventually(lambda: service._store.list_jumped() == {"node-1"})
+            link.publish(wire.topic(room.site, "node-03", "meta"), said)
+            assert eventually(lambda: any(one.get("device") == "node-03" for one in logs))
+            assert eventually(lambda: service._store.list_jumped() == {"node-01", "node-03"})
+            link.publish(wire.topic(room.site, "node-03", "meta"), b"{}")
+            assert eventually(lambda: service._store.list_jumped() == {"node-01"})
+            service._store.keep_jumped(["node-01", "left"])  # which is enrolled no longer
+        monkeypatch.setattr(Store, "keep_jumped", refusing)
         with room.service(privacy={"window_h": 24}, rounds={"every_s": 50_000}) as service:
             service.wait_connected()
-            link.publish(wire.topic(room.site, "node-1", "meta"), said)
-            link.publish(wire.topic(room.site, "node-2", "meta"), said)
-            assert eventually(lambda: service._store.list_jumped() == {"node-1", "node-2"})
+            assert eventually(lambda: service._store.list_jumped() == {"node-01"})
+            for name in ("node-01", "node-02"):
+                link.publish(wire.topic(room.site, name, "meta"), said)
+            assert eventually(lambda: service._store.list_jumped() == {"node-01", "node-02"})
+        with room.service() as service:  # without a window none is looked at
+            assert service._store.list_jumped() == set()
         link.close()
     told = [one for one in logs if one.get("why") == JUMPED]
 
     assert [(one["device"], one["log_level"]) for one in told] == [
-        ("node-1", "warning"),
-        ("node-3", "warning"),
-        ("node-2", "warning"),
+        ("node-01", "warning"),
+        ("node-03", "warning"),
+        ("node-02", "warning"),
     ]
+    assert refused == [{"node-01"}]
 
 
 @pytest.mark.usefixtures("here")
