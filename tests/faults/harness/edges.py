@@ -85,7 +85,7 @@ def trusting() -> None:
     async def said(self: Any, topic: str, payload: bytes, *how: Any) -> bool:
         taken = await publish(self, topic, payload, *how)
         if taken and topic.endswith("/data"):
-            Logged.of[topic.split("/")[3]].free()
+            Logged.of[topic.split("/")[3]].drop_oldest()
         return taken
 
     Line.publish = said  # type: ignore[method-assign]

@@ -315,8 +315,8 @@ def test_over_a_start_the_wall_counts_and_never_shortens(ago_s: float, free: boo
 def test_out_of_hours_no_round_opens_and_the_reason_is_told(wall: list[datetime]) -> None:
     """With or without a pause left; and as soon as the hour has come, it may."""
     rounds, waits = Rounds(every_s=0, hours="08:00-18:00"), Pause(None)
-    assert (waits.wait_s(rounds), waits.why(rounds)) == (0, "")
+    assert (waits.wait_s(rounds), waits.explain_closed_hours(rounds)) == (0, "")
     wall[0] = NIGHT
 
     assert waits.wait_s(rounds) == GLANCE_S
-    assert waits.why(rounds) == "rounds open from 08:00 to 18:00, and it is 23:00"
+    assert waits.explain_closed_hours(rounds) == "rounds open from 08:00 to 18:00, and it is 23:00"
