@@ -230,6 +230,7 @@ def test_the_page_is_for_whom_the_file_says_with_its_picture_and_floor(
                 ask("/api/v1/devices", host, token)
         ask("/floor", "localhost", held["viewers"])
         ask("/api/v1/floor", "localhost", held["viewers"])
+        service.__exit__(None, None, None)  # what its process would end with itself
         sys.exit(128 + signal.SIGTERM)
 
     assert heatveil("enrol", "--config", site).status == 0
