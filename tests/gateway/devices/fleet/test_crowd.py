@@ -157,7 +157,9 @@ def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(
     with site.crowd() as fleet:
         fleet.wait()
         site.ask(home, 1)
-        first = eventually(lambda: len(site.of("data", "node-1")) == 1)
+        first = eventually(
+            lambda: {who for who, leaf, _ in list(site.said) if leaf == "data"} == NAMES
+        )
         fleet.die("node-1")
         told = eventually(lambda: site.of("state", "node-1")[-1:] == [b"lost"])
         gone = set(fleet.up)
