@@ -12,7 +12,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -253,12 +253,17 @@ def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
     def entered(service: Service) -> Service:
         enter(service)
         service.__exit__(None, None, None)  # what its process would end with itself
-        if words:
-            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+        monkeypatch.setattr(serve, "end_well", stopped)  # in which it waits
         raise ReplacedFault("somebody took it")
 
+    @contextmanager
+    def stopped() -> Iterator[None]:
+        with end_well():
+            threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGTERM)).start()
+            yield
+
     heatveil("enrol", "--config", site)
-    enter = Service.__enter__
+    enter, end_well = Service.__enter__, serve.end_well
     monkeypatch.setattr(Service, "__enter__", entered)
     said = heatveil("serve", "--config", site, *words)
 
