@@ -15,7 +15,7 @@ from physics.places import cell_places, length_m, sensor_places
 from ..estimators.convex import chi_radius
 from ..estimators.record import Near, Prior, Seen, lows
 from ..estimators.verdict import FALSE_ALARMS
-from ..sequence import normals, uniforms
+from ..sequence import uniforms
 from .noise import bound_level, operator
 from .query import Query, standing_room
 
@@ -191,6 +191,7 @@ _AT_CLAMP = 4.0
 # And counts as a fault only where few of so many scenes of the prior bring any sensor there.
 _SCENES = 4000
 _CLAMP_STREAM = 7_300_000  # of the fixed sequence
+_FAR = 8.0  # deviations that noise does not bridge, however many the sensors
 
 
 def find_clamped(
@@ -232,11 +233,17 @@ def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float
     # Two in one cell are no scene of the prior, but warmer than all that are.
     where = cells[(even[:, : held.most] * len(cells)).astype(np.int64)]
     least = np.resize(lows(held), _SCENES)
-    shown = normals(len(felt) * _SCENES, _CLAMP_STREAM + 1).reshape(-1, _SCENES) * noise[:, None]
+    heats = np.zeros((felt.shape[1], _SCENES))
     for slot in range(held.most):
         heat = least + (held.warmest - least) * even[:, held.most + slot]
-        shown += felt[:, where[:, slot]] * (heat * (slot < numbers))
-    return float(np.mean((shown > edge[:, None]).any(axis=0)))
+        heats[where[:, slot], np.arange(_SCENES)] += heat * (slot < numbers)
+    nobody = 0.0
+    for some in np.split(heats, _SCENES // 100, axis=1):  # all at once do not fit into a cache
+        short = (edge[:, None] - felt @ some) / noise[:, None]  # in deviations of the noise
+        near = short < _FAR
+        stays = scipy.special.log_ndtr(short[near])
+        nobody += np.exp(np.bincount(np.nonzero(near)[1], stays, some.shape[1])).sum()
+    return 1 - nobody / _SCENES
 
 
 def drop_weights(
