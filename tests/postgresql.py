@@ -13,9 +13,9 @@ from pathlib import Path
 
 import psycopg
 
-from gateway.devices.broker.embedded import find_free_port
 from gateway.store.places import Database
 from tests import processes
+from tests.processes import find_free_port
 
 NUMBERS = count(1)
 

@@ -1,12 +1,14 @@
-"""Processes that tests start: each ends with its test, whatever becomes of either.
+"""Processes that tests start, and the ports they listen on.
 
-No other file of the tests starts one. A child leads a process group, so what it starts in turn
-ends with it; and should this process be killed, a guardian ends the groups that are left.
+Each ends with its test, whatever becomes of either, and no other file of the tests starts one. A
+child leads a process group, so what it starts in turn ends with it; and should this process be
+killed, a guardian ends the groups that are left.
 """
 
 import atexit
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -138,3 +140,26 @@ def _tell_guardian(group: int) -> None:
     pipe = _guardian().stdin
     assert pipe is not None
     print(group, file=pipe, flush=True)
+
+
+def _own_ports() -> Iterator[int]:
+    """Give out ports of blocks that no other process of the tests takes while this one lives."""
+    lowest, size, blocks = 16_384, 64, 256  # below what Linux gives out by itself, 32768 and up
+    for turn in range(blocks):
+        first = lowest + size * ((os.getpid() + turn) % blocks)
+        with socket.socket(type=socket.SOCK_DGRAM) as mark, suppress(OSError):
+            mark.bind(("127.0.0.1", first))
+            mark.detach()  # it stays open, and marks the block as ours
+            yield from range(first, first + size)
+
+
+_ports = _own_ports()
+
+
+def find_free_port() -> int:
+    """Return a loopback port that nobody listens on, and that nobody else will be given."""
+    for port in _ports:
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port is free")

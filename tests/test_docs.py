@@ -22,11 +22,11 @@ import heatveil
 from gateway import cli
 from gateway.audit.layers import LAYERS
 from gateway.cli import COMMANDS, load_all
-from gateway.devices.broker.embedded import find_free_port
 from gateway.settings import config
 from gateway.web.operations import OPERATIONS
 from heatveil.reference import pages
 from tests import processes
+from tests.processes import find_free_port
 
 # The code that the documents show runs, on every interpreter that they name.
 

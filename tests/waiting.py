@@ -54,3 +54,17 @@ def hearing(mqtt: Mqtt, *topics: str, session: str = "") -> Iterator[list[Messag
             link.close()
             if session:  # which a clean start ends
                 Link(mqtt, session, pump, lasting=False).wait().close()
+
+
+def find_kept(mqtt: Mqtt, *topics: str, session: str = "") -> list[Message]:
+    """Return all that a broker retains at these topics, or keeps for a session.
+
+    What is published after that comes after it, so a word of our own ends it.
+    """
+    own = f"kept/{uuid.uuid4().hex}"
+    with hearing(mqtt, *topics, own, session=session) as heard, Pump("speaks") as pump:
+        link = Link(mqtt, own, pump, lasting=False).wait()
+        link.publish(own, b"")
+        assert eventually(lambda: any(one.topic == own for one in heard))
+        link.close()
+    return [one for one in heard if one.topic != own]

@@ -18,7 +18,6 @@ import os
 import re
 import shlex
 import signal
-import socket
 import sqlite3
 import sys
 import tempfile
@@ -34,7 +33,7 @@ import typer.main
 
 from gateway import cli
 from gateway.cli import load_all
-from tests import sites
+from tests import processes, sites
 
 FROZEN = Path(__file__).parent / "frozen"
 NEAR = 1e-8  # what another processor may make of a float
@@ -101,15 +100,12 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 def site(folder: Path) -> int:
     """Make an enrolled site in a folder, and return its page's port."""
-    with socket.socket() as broker, socket.socket() as page:
-        for one in (broker, page):
-            one.bind(("127.0.0.1", 0))
-        ports = broker.getsockname()[1], page.getsockname()[1]
-    (folder / "site.toml").write_text(sites.small("seen", *ports))
+    page = processes.find_free_port()
+    (folder / "site.toml").write_text(sites.small("seen", processes.find_free_port(), page))
     said = heatveil("enrol --config site.toml", folder)
     if said.status:
         raise AssertionError(said)
-    return int(ports[1])
+    return page
 
 
 def stored(folder: Path) -> list[str]:

@@ -109,12 +109,12 @@ def two_at_work(
     cluster = site.keep_in(Cluster(program))
     site.gateway()
     words = cluster.words
-    assert eventually(lambda: len(holders(words)) == PARTS, 60)
+    assert eventually(lambda: len(holders(words)) == PARTS)
     run = f"from gateway.cli import main; main(['work', '--config', {str(site.path)!r}])"
     with Child([sys.executable, "-P", "-c", run], site.folder / "worker.txt") as worker:
         worker.start()
         assert eventually(lambda: len(set(holders(words))) == 2, 60 + lease_s)
-        assert eventually(lambda: "a partition receives" in worker.said(), 30)
+        assert eventually(lambda: "a partition receives" in worker.said())
         yield site, cluster, worker
 
 
@@ -168,9 +168,9 @@ def test_database_dies_under_workers(stage: Staged, need: Callable[[str], str]) 
         assert eventually(lambda: len(site.said()) >= MANY)
         found = site.settled(60)
         assert found.whole, found
-        assert eventually(lambda: len(set(holders(cluster.words))) == 2, 30)
+        assert eventually(lambda: len(set(holders(cluster.words))) == 2)
         assert worker.alive
-        assert eventually(lambda: site.released() >= 1, 60)
+        assert eventually(lambda: site.released() >= 1)
         rows = ask(cluster.words, "SELECT reports FROM releases ORDER BY at_s")
         assert int(rows[0][0]) == MANY
         assert site.charges()[2] == 0

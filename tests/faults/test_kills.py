@@ -35,7 +35,7 @@ def test_gateway_kill_9_in_mid_round(stage: Staged, store: str) -> None:
         time.sleep(world.uniform(0, 0.3))
         gateway.kill()
         gateway.start()
-    assert eventually(lambda: site.released() == KILLS, 60)
+    assert eventually(lambda: site.released() == KILLS)
     found = site.settled()
 
     assert found.whole, found
@@ -49,7 +49,7 @@ def with_all_in_its_hands(site: Stage, *switches: str) -> int:
     gate.touch()
     gateway = site.gateway("gated", *switches)
     site.hurried(frees="puback", resend_s=0)
-    assert eventually(lambda: site.freed() == SENSORS, 60)
+    assert eventually(lambda: site.freed() == SENSORS)
     time.sleep(0.3)  # the broker has told everybody by now
     assert site.stored() == 0
     gateway.kill()
@@ -123,7 +123,7 @@ def test_gateway_broker_and_edge_kill_9(stage: Staged, store: str) -> None:
             one.kill()
         for one in (site.broker, gateway, edges):
             one.start()
-    assert eventually(lambda: len(site.said()) > (kills + 1) * sensors, 60)
+    assert eventually(lambda: len(site.said()) > (kills + 1) * sensors)
     edges.stop()
     edges.start()  # what waits for a tick now is no loss
     found = site.settled(60)

@@ -48,7 +48,7 @@ def died_at(site: Stage, *points: str) -> None:
     """Let the gateway die at each of these points, one life after the other, and live on."""
     for point in points:
         gateway = site.gateway(point)
-        assert eventually(lambda gateway=gateway: not gateway.alive, 30), point
+        assert eventually(lambda gateway=gateway: not gateway.alive), point
     site.gateway()
 
 
@@ -61,7 +61,7 @@ def test_kill_between_draw_store_publish(stage: Staged, store: str) -> None:
     site.hurried(resend_s=1.0)
     with Listener(site.broker.port, f"heatveil/1/{SITE}/#") as listener:
         died_at(site, *POINTS)
-        assert eventually(lambda: site.released() == rounds, 60)
+        assert eventually(lambda: site.released() == rounds)
         assert eventually(lambda: len(payloads(listener, "map")) >= 1)
         time.sleep(1)
         maps, asked = payloads(listener, "map"), payloads(listener, "round")
@@ -123,7 +123,7 @@ def test_solver_hangs_or_dies(stage: Staged, fault: str) -> None:
     with Listener(site.broker.port, f"heatveil/1/{SITE}/map/#") as listener:
         devices, worker = site.hurried(), 0
         for number in (1, 2, 3):
-            assert eventually(lambda number=number: site.released() == number, 60)
+            assert eventually(lambda number=number: site.released() == number)
             devices.freeze()  # a round that ended meanwhile would be drawn in the place of this
             assert eventually(
                 lambda number=number: len({one for _, one in listener.messages}) == number, 60
@@ -190,7 +190,7 @@ def watched(site: Stage, viewers: int) -> tuple[float, float]:
         assert site.asked()
         before_mb, began_s = gateway.resident_mb(), time.monotonic()
         site.hurried()
-        assert eventually(lambda: site.released() == ROUNDS, 60)
+        assert eventually(lambda: site.released() == ROUNDS)
         return time.monotonic() - began_s, gateway.resident_mb() - before_mb
 
 

@@ -16,7 +16,7 @@ from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Round
 from edge.host import post
 from gateway import cli
-from gateway.devices.broker import dynamic, embedded
+from gateway.devices.broker import dynamic
 from gateway.devices.enrol import budgets, enrol
 from gateway.service.mqtt.pump import Pump
 from gateway.settings.deployment import Mqtt
@@ -46,7 +46,7 @@ def mosquitto(
 ) -> Iterator[Mqtt]:
     """Run one stock mosquitto for all tests: its own limits, so that ours need none other."""
     program, folder = need("mosquitto"), tmp_path_factory.mktemp("mosquitto")
-    port = embedded.find_free_port()
+    port = processes.find_free_port()
     settings = Path(folder, "mosquitto.conf")
     settings.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
     with processes.Child([program, "-c", settings], stderr=subprocess.DEVNULL) as child:
@@ -77,7 +77,7 @@ def doors(
 ) -> Iterator[Doors]:
     """Return a broker that is not running yet."""
     program, security = need("mosquitto"), plugin()
-    port, folder = embedded.find_free_port(), tmp_path / "doors"
+    port, folder = processes.find_free_port(), tmp_path / "doors"
     folder.mkdir()
     names = ["gateway", *(f"node-{number}" for number in range(SENSORS))]
     held = dynamic.make_file(SITE, "gateway", {one: f"secret of {one}" for one in names}, "ha")

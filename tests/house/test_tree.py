@@ -187,7 +187,7 @@ def test_a_block_leaves_nobody(bad: bool) -> None:
     else:
         block()
 
-    assert eventually(lambda: not any(map(alive, pids)), 10)
+    assert eventually(lambda: not any(map(alive, pids)))
 
 
 def test_a_test_that_forgets_its_child_leaves_none() -> None:
@@ -209,7 +209,7 @@ def test_nobody_outlives_a_suite_that_is_killed() -> None:
         pids = [int(pid) for pid in suite.stdout.readline().split()]
         ran = [alive(pid) for pid in pids]
         os.kill(suite.pid, signal.SIGKILL)
-        gone = eventually(lambda: not any(map(alive, pids)), 10)
+        gone = eventually(lambda: not any(map(alive, pids)))
 
     assert ran == [True, True]
     assert gone

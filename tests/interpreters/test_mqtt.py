@@ -21,8 +21,8 @@ import paho.mqtt.client as mqtt
 import pytest
 
 from gateway.devices.broker import certificates
-from gateway.devices.broker.embedded import find_free_port
 from tests import processes
+from tests.processes import find_free_port
 from tests.waiting import eventually
 
 DEVICE = """
@@ -402,7 +402,7 @@ def test_what_is_cut_is_sent_again_and_nothing_is_lost(networked, broker, sender
             proxy.close()
         assert said.splitlines() == ["True"] * 4
         # The broker has all of them; the last may still be on its way to who listens.
-        assert eventually(lambda: len({message.payload for message in heard}) >= 60, 10)
+        assert eventually(lambda: len({message.payload for message in heard}) >= 60)
         numbers = [int(bytes(message.payload)[:4]) for message in heard]
 
     assert set(numbers) == set(range(60))

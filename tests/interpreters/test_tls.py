@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from gateway.devices.broker import certificates, dynamic, mosquitto
-from gateway.devices.broker.embedded import find_free_port
 from tests import processes
 from tests.conftest import plugin
+from tests.processes import find_free_port
 
 # {0} is what the case adds; it must print one line.
 DEVICE = """

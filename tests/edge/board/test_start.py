@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,10 +15,10 @@ from edge.board.binding import Bound
 from edge.core.budget import COUNT, Files, Limits
 from edge.host import rootkeys
 from edge.host.enrol import provision
+from tests.processes import find_free_port
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
-with socket.create_server(("127.0.0.1", 0)) as free:
-    PORT = free.getsockname()[1]
+PORT = find_free_port()
 
 
 class Ended(BaseException):

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -89,8 +88,7 @@ class Host:
 @pytest.fixture
 def host(need, answers: Callable[[int], None], tmp_path: Path) -> Iterator[Host]:
     """Return the host of a broker of its own."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = processes.find_free_port()
     rules = tmp_path / "broker.conf"
     rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
     broker = processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL)

@@ -1,7 +1,6 @@
 """A device in secure sums: what it joins, what that costs, and what it never tells."""
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +22,7 @@ from gateway.devices.enrol.capped import cap_limits
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import RELEASED, Collecting, Link, Shard
 from recovery.quadtree import Query, plan
+from tests.edge import timeless
 
 SITE, DEVICES = "square", 8
 QUERY = Query(
@@ -265,7 +265,7 @@ def test_its_frames_leave_on_a_tick_and_a_round_that_comes_again_takes_none_back
     link = SimpleNamespace(busy=False, hush=lambda clock, due_ms: None)
 
     async def publish(topic: str, payload: bytes, qos: int = 0, retain: bool = False) -> bool:
-        said.append((time.monotonic(), topic.rpartition("/")[2]))
+        said.append((asyncio.get_running_loop().time(), topic.rpartition("/")[2]))
         await asyncio.sleep(0)
         return True
 
@@ -276,7 +276,7 @@ def test_its_frames_leave_on_a_tick_and_a_round_that_comes_again_takes_none_back
         )
         running = asyncio.ensure_future(device.run())
         await asyncio.sleep(0.05)
-        began, message = time.monotonic(), crowd.message(plan(QUERY, ()))
+        began, message = asyncio.get_running_loop().time(), crowd.message(plan(QUERY, ()))
         for _ in range(2):
             client.on_message(TOPIC, message)
         await asyncio.sleep(0.8)
@@ -286,7 +286,7 @@ def test_its_frames_leave_on_a_tick_and_a_round_that_comes_again_takes_none_back
         assert {*device.node.topics} < {*client.topics}
         return began
 
-    began = asyncio.run(lived())
+    began = timeless.run(lived())
     times = [at - began for at, leaf in said if leaf == "sum"]
     assert len(times) == 1
     assert 0.29 < times[0] < 0.6

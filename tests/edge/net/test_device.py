@@ -2,15 +2,13 @@
 
 import asyncio
 import json
-import selectors
 import ssl
+import time
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from edge.core import compat
 from edge.core.budget import Budget, Limits
 from edge.core.compat import Uptime
 from edge.core.records import Grid, Guarantee, Round
@@ -22,40 +20,9 @@ from edge.net import device as devices
 from edge.net.device import Device
 from edge.net.ring import Ring
 from edge.net.tls import Door, context
+from tests.edge import timeless
 
 # The running device over a client that only remembers: what goes out, when, and what never.
-# Time is counted and does not pass: only waiting moves it, so no other program's load does.
-
-
-class Clock(selectors.DefaultSelector):
-    """What the loop waits with: it is later at once."""
-
-    now_s = 0.0  # for all of them
-
-    def select(self, timeout: float | None = None) -> Any:
-        Clock.sleep(timeout or 0)
-        return super().select(0)
-
-    @staticmethod
-    def sleep(seconds: float) -> None:
-        """Be busy for so long."""
-        Clock.now_s += seconds
-
-
-class Loop(asyncio.SelectorEventLoop):
-    def __init__(self) -> None:
-        super().__init__(Clock())
-
-    def time(self) -> float:
-        return Clock.now_s
-
-
-@pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a device's uptime be of this time, too."""
-    stands = SimpleNamespace(monotonic_ns=lambda: round(Clock.now_s * 1e9))
-    monkeypatch.setattr(compat, "time", stands)
-
 
 ROOT, KEY = bytes(range(32)), bytes(range(32, 64))
 LIMITS = Limits(1, 8, 500, 250000, 10**9, 0)
@@ -137,8 +104,7 @@ def lived(
             await task
         return broker
 
-    with asyncio.Runner(loop_factory=Loop) as runner:
-        return runner.run(whole())
+    return timeless.run(whole())
 
 
 def test_it_says_who_and_how_it_is_and_hears_what_is_its_own() -> None:
@@ -190,7 +156,7 @@ def test_a_tick_that_was_missed_is_told_at_a_later_diag() -> None:
         await asyncio.sleep(0.5)
 
     def read(params: Any) -> list[int]:
-        Clock.sleep(0.15)  # more than two of its ticks
+        time.sleep(0.15)  # more than two of its ticks
         return [5000]
 
     said = lived(play, read, diag_s=0).said
@@ -208,7 +174,7 @@ def test_nothing_is_said_while_a_frame_is_held_back() -> None:
         tighter = LIMITS._replace(version=2, pace_ms=1)
         broker.on_message(ROUNDS, asked(1))
         broker.on_message(where, bytes(post.pack_limits(tighter, WHO.config_key, where)))
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.2)
 
     leaves = [leaf for _, leaf, _ in lived(play).said]
 
@@ -261,7 +227,7 @@ class Slow:
 
     def take(self, topic: str, payload: bytes) -> dict[str, Any]:
         self.took.append((asyncio.get_running_loop().time(), self.uptime.now_ms()))
-        Clock.sleep(self.takes_s)
+        time.sleep(self.takes_s)
         return {"verb": "update", "version": None, "taken": False, "why": "forged"}
 
     def poll(self, now_ms: int) -> None:
@@ -326,7 +292,7 @@ def test_work_on_a_release_waits_for_the_tick_after_a_draw(
     updates.takes_s = 0.0
 
     def draw(*given: Any) -> Any:
-        Clock.sleep(0.02)
+        time.sleep(0.02)
         return drawn(*given)
 
     async def play(broker: Broker, ring: Any) -> None:
@@ -360,7 +326,7 @@ def test_what_is_said_after_a_draw_keeps_step_with_its_tick(
     said_ms: list[int] = []
 
     def draw(*given: Any) -> Any:
-        Clock.sleep(0.005)
+        time.sleep(0.005)
         return drawn(*given)
 
     async def play(broker: Broker, ring: Any) -> None:

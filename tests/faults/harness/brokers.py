@@ -1,12 +1,12 @@
 """A mosquitto of a test's own: on its own port, with its own memory, killed and frozen at will."""
 
 import os
-import random
 import socket
 import time
 from pathlib import Path
 
 from gateway.devices.broker.embedded import CONFIGURATION
+from tests.processes import find_free_port
 
 from .children import Child
 
@@ -26,7 +26,7 @@ class Broker(Child):
         self, program: str, folder: Path, *, persistent: bool = True, more: str = OPEN + LIMITS
     ) -> None:
         """Write its files; persistent as `heatveil broker init` makes it."""
-        self.port = own_port()
+        self.port = find_free_port()
         folder.mkdir(exist_ok=True)
         kept = f"persistence true\npersistence_location {folder}/\nautosave_interval 60\n"
         user = "user root\n" if os.getuid() == 0 else ""  # else it could not read our folder
@@ -52,21 +52,3 @@ class Broker(Child):
         """Stop it cleanly, so that it can save what it knows, and start it."""
         self.stop()
         self.start()
-
-
-# Ports that stay ours while whoever listens there is dead.
-
-LOWEST, HIGHEST = 20_000, 32_000  # below what Linux chooses from, 32768 and up
-
-
-def own_port() -> int:
-    """Return a loopback port that nobody listens on, and that no connection is given."""
-    for _ in range(1000):
-        port = random.randrange(LOWEST, HIGHEST)
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return port
-    raise RuntimeError(f"no port from {LOWEST} to {HIGHEST} is free")

@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 
 from tests import processes
+from tests.processes import find_free_port
 from tests.waiting import eventually
 
-from .brokers import own_port
 from .children import Child
 
 
@@ -25,7 +25,7 @@ class Cluster(Child):
 
     def __init__(self, program: str, *settings: str) -> None:
         """Make its files, in a folder that its user may read; settings as name=value."""
-        programs, self.port = Path(program).resolve().parent, own_port()
+        programs, self.port = Path(program).resolve().parent, find_free_port()
         self.folder = Path(tempfile.mkdtemp(prefix="heatveil-faults-"))
         who: dict[str, Any] = {"cwd": self.folder}
         if os.getuid() == 0:  # it refuses to be run by root
@@ -63,7 +63,7 @@ class Cluster(Child):
         for pid in begun | self._begun():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in begun), 10)
+        eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in begun))
 
     def _begun(self) -> set[int]:
         """Return the processes that the server has begun."""

@@ -15,10 +15,11 @@ from gateway.devices.broker import dynamic
 from gateway.mechanisms import find
 from gateway.service.ledger import price
 from gateway.settings import config
+from tests.processes import find_free_port
 from tests.waiting import eventually
 
 from . import truth
-from .brokers import LIMITS, Broker, own_port
+from .brokers import LIMITS, Broker
 from .children import Child, python
 from .clusters import Cluster
 from .truth import Truth
@@ -67,7 +68,7 @@ class Stage:
         self, folder: Path, broker: Broker, stack: ExitStack, port: int | None, **given: Any
     ) -> None:
         self.folder, self.broker, self._stack = folder, broker, stack
-        self.page = own_port()
+        self.page = find_free_port()
         self.path = folder / "gateway.toml"
         self._given, self.more, self.login = {**DEFAULTS, **given}, "", ""
         self.write(port or broker.port)

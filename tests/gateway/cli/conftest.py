@@ -16,7 +16,6 @@ import pytest
 
 from edge.core.records import Release
 from edge.mechanisms.thermal import Params
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol.enrol import load_devices
 from gateway.service import drawing, steps
 from gateway.service.intake.outcomes import Again
@@ -26,6 +25,7 @@ from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
 from recovery import thermal
 from tests import processes, sites
+from tests.processes import find_free_port
 
 PROGRAM = Path(sys.executable).with_name("heatveil")
 

@@ -21,12 +21,12 @@ from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from gateway.cli.devices.provision import find_kept
 from gateway.devices import bundle
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import boards, modules
 from gateway.devices.kit.boardfile import Held
 from gateway.devices.kit.connect import StandIn
 from gateway.settings import config
 from tests import processes, sites
+from tests.processes import find_free_port
 
 Ran = Callable[[Path], AbstractContextManager[None]]
 PROGRAM = "import sys; from gateway.cli import main; sys.argv[0] = 'heatveil'; main()"

@@ -15,7 +15,6 @@ from edge.core.budget import Limits
 from edge.core.node import Node
 from edge.host import post
 from edge.mechanisms import thermal
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
@@ -25,6 +24,7 @@ from gateway.store.places import Database
 from gateway.store.store import Store
 from tests import processes, sites
 from tests.postgresql import Cluster, running
+from tests.processes import find_free_port
 from tests.waiting import eventually
 
 LEASE_S = 2.0
