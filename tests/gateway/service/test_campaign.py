@@ -71,7 +71,8 @@ class Stage:
         started = budgets.boot(made.secrets, place).devices
         self.nodes = {who.name: Node(who, budget) for who, budget in started}
         self.diary: list[Entry] = []
-        self.answering = True
+        self.answering, self.settled = True, 0
+        self.turns = False  # with a release devices begin to answer, or end
         self.drawn_of: list[list[int]] = []  # how many had answered each round of a map
         self.draws, self.stopped = threading.Event(), False
         self.draws.set()
@@ -110,6 +111,7 @@ class Stage:
 
     def settle(self, receipts: Any, messages: Any) -> None:
         """The devices hear of it and the broker may forget it: what brings messages."""
+        self.settled += len(messages)
 
     def publish(
         self,
@@ -119,22 +121,26 @@ class Stage:
         retain: bool = False,
         on_sent: Callable[[], None] | None = None,
     ) -> None:
-        """Note what goes out, and let the devices hear it."""
+        """Note what goes out, and let the devices hear it; it is out when they have answered."""
         if topic.endswith("/receipt"):
             return
         self.note("publish", (topic, payload), retain)
-        if on_sent is not None:
-            on_sent()
         if self.answering and payload and topic == wire.round_topic(SITE, "thermal"):
+            wanted = self.settled + len(self.nodes)
             for name, node in self.nodes.items():
                 frame = node.answer(payload, lambda _: [100])
                 assert frame, node.refusal
                 message = Message(wire.topic(SITE, name, "data"), bytes(frame), (1, 1))
                 self.intake.put(self, message)
+            assert eventually(lambda: self.settled >= wanted)
+        if on_sent is not None:
+            on_sent()
 
     def tell(self, event: telling.Event) -> None:
         """Note what is told."""
         self.note(event["kind"], event, False)
+        if event["kind"] == "release" and self.turns:
+            self.answering = not self.answering
 
     def note(self, kind: str, what: Any, retain: bool) -> None:
         connection = sqlite3.connect(self.deployment.site.database)
@@ -359,12 +365,8 @@ def test_what_is_answered_while_a_silent_round_waits_its_turn_counts(
 def test_a_round_that_no_device_answers_any_more_is_given_up(stage: Callable[..., Stage]) -> None:
     """Devices that paid for it and lost their answer with the power refuse it for ever."""
     on = stage(gather_s=0.05)
-    on.answering = False
-    thread = threading.Thread(target=on.campaign.run, args=(None,))
-    thread.start()
-    assert eventually(lambda: len(on.of("release")) == 1)
-    on.answering = True
-    thread.join(30)
+    on.answering, on.turns = False, True
+    on.campaign.run(None)
 
     assert len(on.of("round")) == campaign.AGAIN + 2
     assert [entry.what["reports"] for entry in on.of("release")] == [0, SENSORS]
@@ -377,7 +379,7 @@ def test_no_round_waits_for_a_map_and_the_last_one_has_one(stage: Callable[..., 
     ended: list[str] = []
     thread = threading.Thread(target=lambda: ended.append(on.campaign.run(None)))
     thread.start()
-    released = eventually(lambda: len(on.of("release")) == 4, 15)
+    released = eventually(lambda: len(on.of("release")) == 4)
     before = ended + on.of("map")
     on.draws.set()
     thread.join(30)
@@ -456,11 +458,10 @@ def no_map(on: Stage) -> Callable[..., None]:
 def draw_beside_a_round(on: Stage) -> Future[str]:
     """Run two rounds; while the second waits for answers, the map of the first is drawn."""
     on.draws.clear()
+    on.turns = True
     thread = ThreadPoolExecutor(1)
     ran = thread.submit(on.campaign.run, 2)
     thread.shutdown(wait=False)
-    assert eventually(lambda: len(on.of("release")) == 1)
-    on.answering = False
     assert eventually(lambda: len(on.of("round")) == 2)
     on.draws.set()
     return ran
@@ -483,7 +484,7 @@ def test_a_round_is_not_held_open_for_a_map_that_cannot_be_kept(
     monkeypatch.setattr(Store, "keep_map", refusing)
     monkeypatch.setattr(on, "recover", no_map(on))
     ran = draw_beside_a_round(on)
-    closed = refused.wait(30) and eventually(lambda: len(on.of("release")) == 2, 10)
+    closed = refused.wait(30) and eventually(lambda: len(on.of("release")) == 2)
     monkeypatch.setattr(Store, "keep_map", keep_map)
     ran.result(30)
 
@@ -512,7 +513,6 @@ def test_what_hangs_is_the_drawing_and_not_who_waits_for_the_disk_with_a_map(
     stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The service manager kills a gateway that hangs; a full disk is no better for that."""
-    monkeypatch.setattr(campaign, "STILL_S", 0.5)
     monkeypatch.setattr(places, "AGAIN_S", 0.005)
     on = stage(solve_s=0.01)
     monkeypatch.setattr(on.store, "keep_map", Mock(side_effect=locked()))
@@ -522,11 +522,12 @@ def test_what_hangs_is_the_drawing_and_not_who_waits_for_the_disk_with_a_map(
 
     assert eventually(lambda: on.drawn_of)
     assert on.campaign.moving
+    monkeypatch.setattr(campaign, "STILL_S", 0.0)
     assert eventually(lambda: not on.campaign.moving)
     on.draws.set()
+    moves = set[float]()
+    assert eventually(lambda: moves.add(on.campaign.steps.shown_s) or len(moves) > 20)
     assert eventually(lambda: on.campaign.moving)
-    time.sleep(0.6)
-    assert on.campaign.moving
     on.campaign.stop()
     thread.join(30)
 

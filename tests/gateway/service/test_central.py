@@ -62,6 +62,7 @@ from gateway.web.server import Page
 from recovery.maps.guarantee import describe_window
 from recovery.maps.heatmap import Heatmap
 from tests import tally
+from tests.waiting import eventually
 
 SITE, ROUNDS, DEVICES = "central", 40, 3
 # Where the devices are; on a grid this wide the cell is 123456789, which nothing else here is.
@@ -219,7 +220,7 @@ class Process:
 
     def wait_empty(self, patience_s: float) -> bool:
         """Wait for the broker, unless the process has died meanwhile."""
-        empty = self.outbox.wait_empty(min(patience_s, 0.1))
+        empty = eventually(lambda: self.dead or self.outbox.wait_empty(0), patience_s)
         if self.dead:
             raise Killed("in publish")
         return empty
@@ -257,7 +258,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "find_service", lambda _: mine)
     monkeypatch.setattr("gateway.service.telling.find_service", lambda _: mine)
     monkeypatch.setattr("gateway.service.drawing.find", lambda _: places)
-    monkeypatch.setattr(campaign, "LINGER_S", 0.3)
+    monkeypatch.setattr(campaign, "LINGER_S", 60.0)
     monkeypatch.setattr("gateway.service.outbox.END_S", 0.02)
 
 
@@ -723,7 +724,7 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
 ) -> None:
     """What it reported, in whatever form; but what the round's key opens holds it."""
     monkeypatch.undo()  # here mechanism and recovery are real
-    monkeypatch.setattr(campaign, "LINGER_S", 0.3)
+    monkeypatch.setattr(campaign, "LINGER_S", 60.0)
     (shape, cell), mechanism = SAID[name], mechanisms.find(name)
     fleet, events, metrics = Fleet(name), [], Metrics()
     process, seen = Process(tmp_path, fleet, never), []

@@ -44,7 +44,7 @@ class Diary:
     def wait(self, kind: str, count: int) -> None:
         """Return once there are so many entries of a kind."""
         came = lambda: sum(entry[0] == kind for entry in self.entries) >= count  # noqa: E731
-        assert eventually(came, 30, 0.005), self.entries  # a loaded machine flushes slowly
+        assert eventually(came), self.entries  # a loaded machine flushes slowly
 
 
 class Desk:
@@ -169,7 +169,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile a round must close, and a gateway must stop, without waiting for the disk."""
-    monkeypatch.setattr(places, "AGAIN_S", 5.0)
+    monkeypatch.setattr(places, "AGAIN_S", 60.0)
     tried = threading.Event()
 
     def locked(kept: Any) -> None:
@@ -183,7 +183,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
     closed: list[Any] = []
     closer = threading.Thread(target=lambda: closed.append(desk.intake.close_round()))
     closer.start()
-    closer.join(1)
+    closer.join(PATIENCE_S)
     in_time = list(closed)
     began_s = time.monotonic()
     desk.intake.stop()
@@ -191,7 +191,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
 
     assert len(in_time) == 1
     assert not in_time[0].reports
-    assert time.monotonic() - began_s < 4  # of the five between two tries
+    assert time.monotonic() - began_s < 30  # of the sixty between two tries
     assert desk.diary.entries == []  # not acknowledged: the broker keeps it
 
 
@@ -365,7 +365,7 @@ def test_a_store_that_balks_is_told_and_one_that_takes_again_too() -> None:
 
 # The inbox: nothing waits for ever, nothing is given out that must not be, order is kept.
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 def arrived(number: int) -> Any:

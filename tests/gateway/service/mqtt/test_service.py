@@ -17,6 +17,7 @@ from gateway.service.mqtt.connection import Message, Sending, Standing
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
+from tests.processes import find_free_port
 from tests.waiting import eventually, hearing
 
 
@@ -132,19 +133,19 @@ def test_an_acknowledgement_from_an_older_connection_is_dropped(
     sender.close()
 
 
-def test_what_was_published_while_the_broker_was_away_arrives_later(pump: Pump) -> None:
+def test_what_was_published_while_the_broker_was_away_arrives_later(
+    pump: Pump, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A link keeps its messages and comes back by itself; nobody has to restart anything."""
-    taker = Taker()
+    taker, port = Taker(), find_free_port()
+    monkeypatch.setattr(embedded, "find_free_port", lambda: port)
     with embedded.run_broker() as address:
         at = Mqtt(host=address.host, port=address.port, insecure=True)
         link = Link(at, "returns", pump, subscribe=["returns"], on_message=taker).wait()
-        port = address.port
     link.publish("returns", b"kept")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedded, "find_free_port", lambda: port)
-        with embedded.run_broker():
-            assert taker.payloads(1) == [b"kept"]
-            link.close()
+    with embedded.run_broker():
+        assert taker.payloads(1) == [b"kept"]
+        link.close()
 
 
 # MQTT 5 where the broker has it, 3.1.1 where it has not, and what either is needed for.
