@@ -119,7 +119,6 @@ class Held:
 
     def __init__(self, opening, sensors, step):
         self.step = step
-        self.faults = 0  # in a row: a number of `diag`
         self._opening = opening
         self._sensors = sensors
         self._sensor = None
@@ -130,14 +129,11 @@ class Held:
         try:
             if self._sensor is None:
                 self._sensor = self._opening()
-            found = check_whole(self._sensor.read(params), self._sensors)
-            self.faults = 0
-            return found
+            return check_whole(self._sensor.read(params), self._sensors)
         except OSError:
             why = OSError(GONE)
         except Exception:
             pass
-        self.faults += 1
         self._sensor = None  # it may have lost its power, and with it how it was set up
         raise why or ValueError(RUBBISH)
 

@@ -34,7 +34,8 @@ def is_lit(word, now_ms):
 class Led:
     """A light, or none. pin: whatever has `value(0 or 1)`, or None.
 
-    ill: to be set: says whether the sensor fails.
+    ill: to be set: says whether `alert` is for its sensor. What else fails with a sensor is not
+    said: where a report is sealed or summed, a place that is not known must not show.
     """
 
     def __init__(self, pin=None):
@@ -50,7 +51,7 @@ class Led:
     def look(self, now_ms):
         """Set the light as it must be now."""
         word = self.word
-        if word in ("ready", "alert") and self.ill is not None and self.ill():
+        if word == "alert" and self.ill is not None and self.ill():
             word = "fault"  # of what `alert` may be, what somebody can mend on the spot
         level = is_lit(word, now_ms)
         if self._pin is not None and level != self._level:

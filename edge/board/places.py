@@ -113,7 +113,6 @@ class Held:
     step = None  # as of drivers.Held, for the device
 
     def __init__(self, opening, until_mm, tick_ms):
-        self.faults = 0  # in a row: a number of `diag`
         self._opening = opening
         self._sensor = None
         self._there = None  # till the first look
@@ -132,11 +131,9 @@ class Held:
         self._quiet_ms = self._clock.now_ms() + self._still_ms
         if self._there:
             try:
-                cell, self.faults = cell_of(grid, self._last), 0
-                return cell
+                return cell_of(grid, self._last)
             except Exception:  # which holds what came, perhaps
                 pass
-        self.faults += 1
         raise ValueError(RUBBISH) if self._there else OSError(GONE)
 
     def poll(self):

@@ -151,7 +151,7 @@ class Parts:
         await device.run()
 
     def _ill(self):
-        return self.sensor.faults and not self.budget.fault
+        return self.device is not None and self.device.node.faults
 
     def _vitals(self):
         said = {"started": self.cause}

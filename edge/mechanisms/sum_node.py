@@ -168,12 +168,10 @@ class SumNode(Node):
         try:
             reading = Reading(self.identity.sensor, tuple(read(round.grid)))
             found = of.marks(round, reading, rng)
-            self.faults = 0
         except KeyboardInterrupt:  # of who tries it at a terminal
             raise
-        except BaseException:  # whatever a driver does; never with the place
+        except BaseException:  # whatever a driver does; never with the place, nor that it has none
             found = []
-            self.faults += 1
         if self.budget.window and self.budget.has_lapsed(round.number):
             self._member.erase()  # it reads later than it pays, and this would count as too old
             raise Refused(self.budget.LAPSED)

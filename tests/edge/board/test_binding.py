@@ -288,9 +288,8 @@ def test_a_sensor_that_comes_back_is_set_up_anew() -> None:
     assert held.read(None) == (7,)
     with pytest.raises(OSError, match="does not answer"):
         held.read(None)
-    assert held.faults == 1
     assert held.read(None) == (7,)
-    assert (len(made), held.faults) == (2, 0)
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize("said", [[1, 2], [], None])

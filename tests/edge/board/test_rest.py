@@ -268,8 +268,8 @@ def test_the_pin_is_told_only_of_changes() -> None:
     assert told == [1, 0, 1, 0]
 
 
-def test_a_sensor_that_is_gone_shows_once_it_matters() -> None:
-    """A fault of the sensor is told where all else is well; worse is not hidden by it."""
+def test_a_sensor_that_is_gone_shows_in_an_alert_alone() -> None:
+    """What `state` does not say the light does not either; worse is not hidden by it."""
     faults = [0]
     led = Led()
     led.ill = lambda: faults[0]
@@ -289,7 +289,7 @@ def test_a_sensor_that_is_gone_shows_once_it_matters() -> None:
             shown.append(led._level)
         seen.append(sum(b and not a for a, b in zip([0, *shown], shown, strict=False)))
 
-    assert seen == [1, 4, 4, 20, 3]
+    assert seen == [1, 1, 4, 20, 3]
 
 
 def test_it_is_dark_before_a_sleep() -> None:

@@ -127,7 +127,7 @@ def test_a_copy_stays_awake_and_renews_no_radio(
     monkeypatch.setattr(start, "Station", Radio)
     monkeypatch.setattr(start, "AWAKE_MS", 200)
     monkeypatch.setattr(start.power, "sleep", Mock(side_effect=Ended))
-    sensor = SimpleNamespace(faults=0, step=(1, 16), read=None)
+    sensor = SimpleNamespace(step=(1, 16), read=None)
     light = start.led.Led(start.led.pin(machine, "LED"))
     parts = start.Parts(found, sensor, light, machine, str(tmp_path))
 
