@@ -3,13 +3,14 @@
 import json
 import math
 import time
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from datetime import time as time_of_day
 from math import inf
 from typing import Any, NamedTuple, Protocol
+
+from msgspec import msgpack
 
 from edge.core.records import Round
 from edge.host import post
@@ -166,11 +167,8 @@ def republish_map(site: str, mechanism: str, body: str) -> Drawn:
     return Drawn(body, telling.complete_map(json.loads(body)), letter)
 
 
-_NONE = -(1 << 63)  # where none came
-
-
 class Packed(Sequence[int | None]):
-    """The whole numbers of a release, in eight bytes each; to a solver they come as a list.
+    """The numbers of a release packed, mostly in three bytes each; a solver gets a list.
 
     A campaign keeps all its releases, for a map is of all of them: as a list they take 36 each.
     """
@@ -180,37 +178,31 @@ class Packed(Sequence[int | None]):
 
         Raises:
             OverflowError: one does not go into eight bytes.
-            TypeError: one is not whole.
+            TypeError: one is not a number of Python's own.
         """
-        if _NONE in values:
-            raise OverflowError("it stands for a number that never came")
-        self._whole = array("q", [_NONE if one is None else one for one in values])
+        self._packed = msgpack.encode(values)
 
     def __len__(self) -> int:
-        return len(self._whole)
+        return len(self._unpack())
 
     def __iter__(self) -> Iterator[int | None]:
-        return iter(_unpack(self._whole))
+        return iter(self._unpack())
 
     def __getitem__(self, at: Any) -> Any:
-        found = self._whole[at]
-        if isinstance(at, slice):
-            return _unpack(found)
-        return None if found == _NONE else found
+        return self._unpack()[at]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
 
     def __reduce__(self) -> Any:
-        return _unpack, (self._whole,)
+        return msgpack.decode, (self._packed,)
 
-
-def _unpack(whole: "array[int]") -> list[int | None]:
-    return [None if one == _NONE else one for one in whole]
+    def _unpack(self) -> Any:
+        return msgpack.decode(self._packed)
 
 
 def pack_release(release: Any) -> Any:
-    """Return a release that takes little room, where its numbers go into eight bytes each."""
+    """Return a release that takes little room, where its numbers can be packed."""
     with suppress(OverflowError, TypeError):
         return release._replace(values=Packed(release.values))
     return release

@@ -18,6 +18,7 @@ import argparse
 import http.client
 import json
 import os
+import re
 import resource
 import socket
 import sqlite3
@@ -52,7 +53,12 @@ threading.Thread.run = run
 call_itself("rounds")
 main()
 """
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
+UNIT = ROOT / "gateway" / "deploy" / "heatveil-gateway.service"
+ALLOCATOR = dict(re.findall(r"\b(MALLOC_\w+)=(\d+)", UNIT.read_text()))
+ENVIRONMENT = {
+    **{**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+    **ALLOCATOR,  # as it is shipped: of sixteen heaps each keeps what its largest map took
+}
 
 
 class Process:
