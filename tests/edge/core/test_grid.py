@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import time
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -74,6 +75,23 @@ def test_hmac_is_the_standard_library_s(key: bytes, data: bytes) -> None:
 def test_same_bytes_is_equality(a: bytes, b: bytes) -> None:
     """It decides whether a frame is forged."""
     assert same_bytes(a, b) == (a == b)
+
+
+@pytest.mark.parametrize("at", [0, 7, 15, None])
+def test_how_long_a_comparison_takes_does_not_show_where_bytes_differ(at: int | None) -> None:
+    """Who forges a MAC byte by byte would learn how far it is right."""
+    looks: list[int] = []
+
+    class Watched(bytes):
+        def __getitem__(self, i: Any) -> Any:
+            looks.append(i)
+            return super().__getitem__(i)
+
+    right = bytes(range(16))
+    forged = right if at is None else right[:at] + b"\xff" + right[at + 1 :]
+
+    assert same_bytes(Watched(forged), right) == (at is None)
+    assert looks == list(range(16))
 
 
 def test_a_board_s_counter_may_wrap_and_time_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,6 +172,21 @@ def test_dead_system_entropy_still_leaves_two_boots_apart(monkeypatch: pytest.Mo
     assert len(boots) == 4
 
 
+@pytest.mark.parametrize("at", range(32))
+def test_all_of_the_system_s_entropy_is_in_the_stream(
+    monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """A host that kept the secret would try what is left: 256 bits are, not fewer."""
+    streams = set()
+    for bit in range(8):
+        given = bytearray(64)
+        given[at] = 1 << bit
+        monkeypatch.setattr(entropy, "os_entropy", lambda size, given=given: bytes(given[:size]))
+        streams.add(sealed(ROOT).below(1 << 256))
+
+    assert len(streams) == 8
+
+
 def test_no_system_entropy_refuses_to_seal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The host could repeat such a stream, so calling it sealed would be untrue."""
     monkeypatch.setattr(entropy, "os_entropy", lambda size: b"")

@@ -21,6 +21,7 @@ from edge.board.drivers import Held
 from edge.board.sensors.yours import Sensor
 from edge.core import wire
 from edge.core.records import Grid, Guarantee, Round
+from edge.core.window import pack_first
 from edge.host import post, rootkeys
 from edge.linux import run
 from edge.linux.enrol import enrol
@@ -198,6 +199,38 @@ def test_a_sensor_that_is_gone_silences_nothing_but_the_reading(device_file: Pat
     assert b"898" not in b"".join(
         payload for leaf, payload in host.heard if leaf in ("state", "meta", "diag", "ack")
     )
+
+
+@pytest.mark.parametrize("clock", ["usual", "raw"])
+def test_a_window_ages_by_a_counter_that_no_time_server_changes(
+    device_file: Path, host: Any, monkeypatch: pytest.MonkeyPatch, clock: str
+) -> None:
+    """The usual one runs up to a twelfth faster while a daemon sets the clock."""
+    body = json.loads(device_file.read_text())
+    whole = body["devices"][0]["limits"][4]
+    body["devices"][0]["window"] = pack_first(3600, whole).hex()
+    device_file.write_text(json.dumps(body))
+    home, kept = folder_of(device_file, host), list[Any]()
+
+    class Opened(Exception):
+        pass
+
+    def budget_of(*args: Any, **named: Any) -> None:
+        kept.append(open_it(*args, **named))
+        raise Opened
+
+    open_it = run.assemble.budget_of
+    monkeypatch.setattr(run.assemble, "budget_of", budget_of)
+    with pytest.raises(Opened):
+        asyncio.run(run.live(load(home + "/heatveil.json"), home, Notify(), None))
+    (budget,) = kept
+    assert budget.charge(1000, 1)
+    name = {"usual": "monotonic_ns", "raw": "clock_gettime_ns"}[clock]
+    now_ns = getattr(time, name)
+    monkeypatch.setattr(time, name, lambda *which: now_ns(*which) + 7200 * 10**9)
+    budget.age(pytest.fail)
+
+    assert (budget.left == whole) == (clock == "raw")
 
 
 def test_a_budget_that_cannot_be_used_is_an_alert(device_file: Path, host) -> None:

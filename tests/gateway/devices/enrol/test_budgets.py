@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from edge.core import tightening
 from edge.core.budget import Limits
+from edge.core.window import pack_first
 from edge.mechanisms import disk_limits
 from gateway.cli.devices.change import sum_charges
 from gateway.devices.enrol import budgets, enrol, limitsfile
@@ -67,6 +69,22 @@ def test_every_start_is_another_epoch_and_forgets_no_charge(tmp_path: Path) -> N
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("clock", ["monotonic_ns", "clock_gettime_ns"])
+def test_a_window_ages_by_a_counter_that_no_time_server_changes(
+    monkeypatch: pytest.MonkeyPatch, clock: str
+) -> None:
+    """The former runs up to a twelfth faster while a daemon sets the clock."""
+    made, place = enrol.enrol_fleet("lab", 1), budgets.keep_in_memory()
+    budgets.provision(made, LIMITS, place, pack_first(3600, LIMITS.budget))
+    ((_, budget),) = budgets.boot(made.secrets, place).devices
+    assert budget.charge(1000, 1)
+    now_ns = getattr(time, clock)
+    monkeypatch.setattr(time, clock, lambda *which: now_ns(*which) + 7200 * 10**9)
+    budget.age(pytest.fail)
+
+    assert (budget.left == LIMITS.budget) == (clock == "clock_gettime_ns")
+
+
 def test_two_fleets_do_not_run_on_one_folder(tmp_path: Path) -> None:
     """Two devices with one key would hide two readings under one noise."""
     folder = tmp_path / "state"
