@@ -31,8 +31,8 @@ RUBBISH: tuple[Any, ...] = (0.5, 1e12 + 0.5, 7.0, float("inf"), -1e9, float("nan
 class Siege:
     """Who attacks one device: every act draws from `fate` alone, and from nothing that is read."""
 
-    def __init__(self, life: WatchedDevice, fate: Any, told: int, house: House | None) -> None:
-        self.life, self.fate, self.told, self.house = life, fate, told, house
+    def __init__(self, life: WatchedDevice, fate: Any, secret: int, house: House | None) -> None:
+        self.life, self.fate, self.secret, self.house = life, fate, secret, house
         self.round, self.asking = life.device.round, life.device.asked
         self.number = self.reads = self.opened = self.counted = 0
         self.last = self.round  # that was asked
@@ -52,11 +52,11 @@ class Siege:
             if held not in copies:
                 copies.append(held)
 
-    def values(self) -> Any:
+    def read_values(self) -> Any:
         """Return what is read next, which is the secret: of the two lives it is not the same."""
         self.reads += 1
         sensors = self.life.device.identity.sensors
-        return self.asking.seen(self.round, (1 + 17 * self.told) * self.reads, sensors)
+        return self.asking.seen(self.round, (1 + 17 * self.secret) * self.reads, sensors)
 
     def _next_number(self) -> int:
         self.number = max(self.number, self.life.ever) + 1
@@ -67,43 +67,47 @@ class Siege:
         self.last, signed = message(self.round, self._next_number())
         if self.house is not None and not self.house.charge(self.last, signed):
             self.opened, self.counted = self.opened + 1, 0
-        self.life.ask(self.last, self.values())
+        self.life.ask(self.last, self.read_values())
 
-    def again(self) -> None:
+    def repeat(self) -> None:
         """Ask the last Round once more."""
-        self.life.ask(self.last, self.values())
+        self.life.ask(self.last, self.read_values())
 
-    def old(self) -> None:
+    def ask_old(self) -> None:
         """Ask a Round of before."""
-        self.life.ask(self.round._replace(number=self.fate.below(self.number + 1)), self.values())
+        self.life.ask(
+            self.round._replace(number=self.fate.below(self.number + 1)), self.read_values()
+        )
 
-    def fail(self) -> None:
+    def ask_failing(self) -> None:
         """Ask a Round while the sensor fails, and says with what."""
         self.last = self.round._replace(number=self._next_number())
-        self.life.ask(self.last, OSError(str(self.values())))
+        self.life.ask(self.last, OSError(str(self.read_values())))
 
-    def rubbish(self) -> None:
+    def ask_garbage(self) -> None:
         """Ask a Round while the sensor gives what is no whole number."""
         self.last = self.round._replace(number=self._next_number())
-        which = RUBBISH[(self.fate.below(len(RUBBISH)) + 3 * self.told) % len(RUBBISH)]
-        count = len(self.values())
+        which = RUBBISH[(self.fate.below(len(RUBBISH)) + 3 * self.secret) % len(RUBBISH)]
+        count = len(self.read_values())
         self.life.ask(self.last, (which,) * count, whole=False)
 
-    def forge(self) -> None:
+    def forge_round(self) -> None:
         """Forge a Round that is worse, most times, with the site's key."""
-        self.life.ask(self.asking.forged(self.round, self.fate, self.life.ever), self.values())
+        self.life.ask(
+            self.asking.forged(self.round, self.fate, self.life.ever), self.read_values()
+        )
 
-    def twin(self) -> None:
+    def forge_twin(self) -> None:
         """Forge a Round under the number of the last one, with something else in it."""
         forged = self.asking.forged(self.round, self.fate, self.life.ever)
-        self.life.ask(forged._replace(number=self.last.number), self.values())
+        self.life.ask(forged._replace(number=self.last.number), self.read_values())
 
-    def stranger(self) -> None:
+    def forge_keyless(self) -> None:
         """Forge a Round without the site's key."""
         strange = self.round._replace(number=self._next_number())
-        self.life.ask(strange, self.values(), key=bytes(32))
+        self.life.ask(strange, self.read_values(), key=bytes(32))
 
-    def cut(self) -> None:
+    def cut_power(self) -> None:
         """Cut the power at a write, now or soon; what a sleep left is gone with it."""
         self.life.flash.fuse = self.fate.below(WRITES)
         for act in ("ask", "sleep", "ask", "tighten", "restart"):
@@ -123,7 +127,7 @@ class Siege:
         self.life.sleep()
         self.life.start()
 
-    def lose(self) -> None:
+    def lose_sleep(self) -> None:
         """Let it sleep, and lose or spoil what the sleep left."""
         self.life.sleep()
         held = bytearray(self.life.memory.held)
@@ -134,7 +138,7 @@ class Siege:
             self.life.memory.held = b""
         self.life.start()
 
-    def back(self) -> None:
+    def put_slot_back(self) -> None:
         """Put one slot back to what it once held; the others are as they are, or spoilt."""
         kept, torn = self.life.flash.kept, self.life.flash.tear
         old = self.fate.below(len(kept))
@@ -156,11 +160,11 @@ class Siege:
             self.order = near
         self.life.tighten(self.order, genuine=kind < 5)
 
-    def clock(self) -> None:
+    def turn_clock(self) -> None:
         """Turn the clock, on or back."""
         self.life.now_ms += self.fate.below(1 << 40) - (1 << 38)
 
-    def gather(self) -> None:
+    def deliver_frames(self) -> None:
         """Let the gateway hear all frames so far, in any order and some of them twice."""
         if self.house is None:
             return
@@ -184,17 +188,17 @@ ANSWERS = 45  # that the budget of one device is for
 ACTS = 45  # of one life drawn at random
 # One act of these, each as likely; and lives led as written, each for a mistake once made.
 DRAWN = (
-    *("ask", "ask", "ask", "ask", "again", "again", "old", "fail", "fail", "rubbish", "forge"),
-    *("twin", "twin", "stranger", "cut", "cut", "restart", "sleep", "lose", "back", "tighten"),
-    *("tighten", "clock", "gather"),
-)
+    "ask ask ask ask repeat repeat ask_old ask_failing ask_failing ask_garbage "
+    "forge_round forge_twin forge_twin forge_keyless cut_power cut_power restart sleep "
+    "lose_sleep put_slot_back tighten tighten turn_clock deliver_frames"
+).split()
 WRITTEN = (
-    "ask fail twin twin twin twin again ask",
-    "fail tighten again ask fail tighten again",
-    "rubbish ask rubbish ask rubbish ask rubbish ask rubbish ask rubbish ask rubbish ask rubbish",
-    "ask " * 12 + "back back back back ask",
-    "ask sleep " * 20 + "ask lose ask restart ask sleep lose ask",
-    "ask restart " * 6 + "gather again gather restart old gather",
+    "ask ask_failing forge_twin forge_twin forge_twin forge_twin repeat ask",
+    "ask_failing tighten repeat ask ask_failing tighten repeat",
+    "ask_garbage ask " * 7 + "ask_garbage",
+    "ask " * 12 + "put_slot_back put_slot_back put_slot_back put_slot_back ask",
+    "ask sleep " * 20 + "ask lose_sleep ask restart ask sleep lose_sleep ask",
+    "ask restart " * 6 + "deliver_frames repeat deliver_frames restart ask_old deliver_frames",
 )
 
 
@@ -209,7 +213,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         for number in range(count + 4 * len(WRITTEN)):
             script = WRITTEN[number % len(WRITTEN)].split() if number >= count else None
             lives = [
-                _life(mechanism, asked, mode, effort, number, script, told) for told in (0, 1)
+                _life(mechanism, asked, mode, effort, number, script, secret) for secret in (0, 1)
             ]
             faults += [fault for life in lives for fault in (*life.faults, *life.blocks.faults)]
             if lives[0].looks != lives[1].looks:
@@ -233,9 +237,9 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def _life(
-    mechanism: Any, asked: Any, mode: str, effort: Effort, number: int, script: Any, told: int
+    mechanism: Any, asked: Any, mode: str, effort: Effort, number: int, script: Any, secret: int
 ) -> WatchedDevice:
-    """Return what came of one device; two that differ in what they are told have one fate."""
+    """Return what came of one device; two that differ in their secret have one fate."""
     fate, torn, system = (effort.tape(what, mode, number) for what in ("fate", "torn", "system"))
     root = fate.bits(256).to_bytes(32, "big")
     flash = Flash(torn)
@@ -252,7 +256,7 @@ def _life(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             house = House(folder, asked, [device])
             stack.callback(lambda: house.store.close())
-        siege = Siege(life, fate, told, house)
+        siege = Siege(life, fate, secret, house)
         for act in script or (DRAWN[fate.below(len(DRAWN))] for _ in range(ACTS)):
             if life.dead:
                 break

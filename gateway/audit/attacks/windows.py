@@ -174,8 +174,8 @@ def _beside_others(
 class Life:
     """One device with a window, and each answer that left it at its true time."""
 
-    def __init__(self, kind: Kind, rng: Any, told: int = 0) -> None:
-        self.rng, self.told, self.clock, self.kind = rng, told, Clock(), kind
+    def __init__(self, kind: Kind, rng: Any, secret: int = 0) -> None:
+        self.rng, self.secret, self.clock, self.kind = rng, secret, Clock(), kind
         root = rng.bits(256).to_bytes(32, "big")
         self.clock.rate = Fraction(98 + rng.below(5), 100) if rng.below(2) else FASTEST
         self.flash = Flash(rng)
@@ -223,7 +223,7 @@ class Life:
             at_ms.append(self.clock.true_ms)
             if fails:
                 raise OSError("the sensor is away")
-            return self.kind.seen(self.told + number)
+            return self.kind.seen(self.secret + number)
 
         said = self.kind.ask(self.device, number, read)
         if said is not None and at_ms:
@@ -233,41 +233,41 @@ class Life:
                 self.faults.append("a window of true time holds more than its budget")
         return said
 
-    def burst(self) -> None:
+    def ask_all(self) -> None:
         """Ask for as much as it gives."""
         for _ in range(2 * self.kind.answers):
             if self.ask() is None:
                 return
 
-    def fail(self) -> None:
+    def ask_failing(self) -> None:
         """Ask while the sensor fails, and the same again somewhat later, when it does not."""
         self.ask(fails=True)
         self.wait()
         self._ask(self.number)
 
-    def slow(self) -> None:
+    def ask_slowly(self) -> None:
         """Ask, and read as slowly as a bucket is long."""
         self.ask(slow_ms=self.rng.below(1000 * step_of(self.length_s)))
 
-    def late(self) -> None:
+    def ask_late(self) -> None:
         """Ask, read three buckets later, and spend all when the payment is a window old."""
         step_ms = 1000 * step_of(self.length_s)
         self._pass(2000 * self.length_s)
         self.ask(slow_ms=3 * step_ms)
         self._pass(int(23 * step_ms / self.clock.rate))
-        self.burst()
+        self.ask_all()
 
-    def leap(self) -> None:
+    def skip_numbers(self) -> None:
         """Ask a Round of a number that is far ahead."""
         self.number += 1 + self.rng.below(1 << 12)
         self.ask()
 
-    def cut(self) -> None:
+    def cut_power(self) -> None:
         """Cut the power at a write, soon."""
         self.flash.fuse = self.rng.below(4)
         for _ in range(3):
             self.ask()
-            self.hour()
+            self.wait_hour()
             self._age()
         self.restart()
 
@@ -292,15 +292,15 @@ class Life:
         """Let time pass: up to a few buckets."""
         self._pass(self.rng.below(4000 * step_of(self.length_s)))
 
-    def hour(self) -> None:
+    def wait_hour(self) -> None:
         """Let just about a bucket pass."""
         self._pass(1000 * step_of(self.length_s) * 50 // 51 + self.rng.below(2001) - 1000)
 
-    def window(self) -> None:
+    def wait_window(self) -> None:
         """Let just about a window pass."""
         self._pass(1000 * self.length_s + self.rng.below(4001) - 2000)
 
-    def month(self) -> None:
+    def wait_month(self) -> None:
         """Let a month pass."""
         self._pass(30 * 86_400_000)
 
@@ -320,9 +320,10 @@ class Life:
 
 
 DRAWN = (
-    *("ask", "burst", "burst", "burst", "fail", "slow", "slow", "leap", "cut", "restart", "sleep"),
-    *("wait", "wait", "hour", "hour", "hour", "window", "window", "month", "tighten"),
-)
+    "ask ask_all ask_all ask_all ask_failing ask_slowly ask_slowly skip_numbers "
+    "cut_power restart sleep wait wait wait_hour wait_hour wait_hour wait_window "
+    "wait_window wait_month tighten"
+).split()
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -357,10 +358,10 @@ def _first_rounds(mechanism: Any) -> Iterator[Any]:
     return (mechanism.plan(query, ()) for _, query in mechanism.subject.rooms())
 
 
-def run_device(kind: Kind, rng: Any, told: int) -> Life:
+def run_device(kind: Kind, rng: Any, secret: int) -> Life:
     """Return what came of one device."""
-    life = Life(kind, rng, told)
-    life.act("late")
+    life = Life(kind, rng, secret)
+    life.act("ask_late")
     for _ in range(ACTS):
         life.act(DRAWN[rng.below(len(DRAWN))])
         if life.faults:
