@@ -45,7 +45,7 @@ from physics.sensors import grains
 from recovery.distance import earth_movers
 from recovery.maps.guarantee import sentences
 from recovery.sparse import minimise_l1
-from recovery.thermal import Query, calibration, operator
+from recovery.thermal import Query, calibrate_query, operator
 from recovery.thermal.curve import curve, find_epsilon, presence
 
 corridor = Grid(shape=(100, 1), cell_mm=100)
@@ -181,7 +181,7 @@ for epsilon in (1, 2, 4, 8):
     asked = replace(query, epsilon=(epsilon, 1))
     (row,) = curve(asked, (2,))
     sure = np.exp(epsilon) / (1 + np.exp(epsilon))
-    print(f"{epsilon:7} {sure:15.2%} {calibration(asked).sigma:9.2f} {row.right:17.2f}")
+    print(f"{epsilon:7} {sure:15.2%} {calibrate_query(asked).sigma:9.2f} {row.right:17.2f}")
 
 # %% [markdown]
 # The promise is for 20 cm, for people of at most one unit of heat, who stand at cells' places,
@@ -192,7 +192,7 @@ for epsilon in (1, 2, 4, 8):
 # than that somebody is there at all.
 
 # %%
-made = calibration(query)
+made = calibrate_query(query)
 print(f"at epsilon 4 the blur is {made.sigma:.2f} K; at most {warmth.max():.2f} K are read")
 print(" way, m   epsilon   best test right")
 for row in curve(query, (1, 2, 5, 10, 20, 50)):

@@ -199,7 +199,7 @@ class Fleet:
         empty: count of each sensor in the empty room, public; for `Instruments` only. None
             lets them look at it for half an hour before they are shown anything.
         follower: makes each device a level of its own that follows its readings, as
-            `recovery.thermal.noise.follower` does of a query planned for it; None for none.
+            `recovery.thermal.noise.make_follower` does of a query planned for it; None for none.
         alone: so many readings of each device come first, before anything is there; for
             `PointSensors` only, for with instruments time passes by itself.
         tables: whether arrays may draw their noise from tables, if a Round asks for that.

@@ -73,10 +73,10 @@ class Device:
         self._node = node or partial(Node, tables=tables, mechanism=round.mechanism)
         if identity is None:
             self.asked = subject_of(round)
-            self.mode = mode or self.asked.mode(round)
+            self.mode = mode or self.asked.find_mode(round)
             identity = rootkeys.identity(SITE, name, root, SITE_KEY, first, self.mode, sensors)
         self.identity = identity
-        self.limits = self.asked.limits(round, budget) if held is None else held
+        self.limits = self.asked.make_limits(round, budget) if held is None else held
         self.slots = Ram() if slots is None else slots
         kept = first_window(window, self.limits.budget) if window else b""
         chain = rootkeys.first_chain(root)
@@ -111,7 +111,9 @@ class Device:
 
     def seen(self, number: int) -> tuple[int, ...]:
         """Return what its sensors may hold, something else for every number."""
-        found: tuple[int, ...] = self.asked.seen(self.round, number, self.identity.sensors)
+        found: tuple[int, ...] = self.asked.make_readings(
+            self.round, number, self.identity.sensors
+        )
         return found
 
     def describe(self) -> str:
@@ -231,18 +233,19 @@ class Seen(NamedTuple):
 
 def plans(mechanism: Any) -> list[Plan]:
     """Return a Round for each room of a mechanism."""
-    roomy = mechanism.subject.asked.roomy
+    roomy = mechanism.subject.asked.widen_clamp
     return [
-        Plan(name, roomy(mechanism.plan(query, ()))) for name, query in mechanism.subject.rooms()
+        Plan(name, roomy(mechanism.plan(query, ())))
+        for name, query in mechanism.subject.list_queries()
     ]
 
 
 def scenes(mechanism: Any) -> list[Scenes]:
     """Return two neighbours for each room of a mechanism."""
     found = []
-    for name, query in mechanism.subject.rooms():
+    for name, query in mechanism.subject.list_queries():
         round = mechanism.plan(query, ())
-        below, above = mechanism.subject.neighbours(query, round)
+        below, above = mechanism.subject.find_neighbours(query, round)
         # What one reading may tell, by epsilon and delta and by rho as well.
         promise = round.guarantee
         epsilon, delta, rho = (
@@ -250,7 +253,7 @@ def scenes(mechanism: Any) -> list[Scenes]:
         )
         together = float(decimal_mu(epsilon, delta))
         mu = min(together / math.sqrt(query.readings), math.sqrt(2 * rho))
-        roomy = mechanism.subject.asked.roomy(round)
+        roomy = mechanism.subject.asked.widen_clamp(round)
         found.append(Scenes(name, roomy, below, above, mu, math.sqrt(round.params[4])))
     return found
 

@@ -43,45 +43,45 @@ class Asked(Protocol):
     @property
     def DRAWS(self) -> ModuleType: ...  # noqa: N802
 
-    def size(self, round: Any, drawn: Any) -> float:
+    def measure_draw(self, round: Any, drawn: Any) -> float:
         """Return how far what was drawn leads from what is true; usually about 1."""
 
-    def another(self, round: Any, number: int) -> Any:
+    def vary_round(self, round: Any, number: int) -> Any:
         """Return a Round within the same limits, which what lies ready for this one is not for."""
 
-    def mode(self, round: Any) -> str:
+    def find_mode(self, round: Any) -> str:
         """Return the mode of the devices that a Round is for: sealed or keyholder."""
 
-    def modes(self, round: Any) -> Sequence[tuple[str, Any]]:
+    def list_modes(self, round: Any) -> Sequence[tuple[str, Any]]:
         """Return every mode of such devices, each with this Round for them."""
 
-    def roomy(self, round: Any) -> Any:
+    def widen_clamp(self, round: Any) -> Any:
         """Return the Round, so that what is tried here comes near no clamp of it."""
 
-    def limits(self, round: Any, budget: int) -> Any:
+    def make_limits(self, round: Any, budget: int) -> Any:
         """Return the first `Limits` of a device that lets just this through, for nano-rho."""
 
     def cost(self, round: Any, held: Any) -> Fraction:
         """Return the nano-rho that an answer costs at the least under these limits, exactly."""
 
-    def seen(self, round: Any, number: int, sensors: int) -> tuple[int, ...]:
+    def make_readings(self, round: Any, number: int, sensors: int) -> tuple[int, ...]:
         """Return what a device's sensors may hold, something else for every number."""
 
-    def impossible(self, round: Any, sensor: int) -> Sequence[Sequence[int]]:
+    def list_impossible(self, round: Any, sensor: int) -> Sequence[Sequence[int]]:
         """Return payloads that no device of this sensor gives."""
 
-    def forged(self, round: Any, rng: Any, newest: int) -> Any:
+    def forge_round(self, round: Any, rng: Any, newest: int) -> Any:
         """Return a Round near this one, most of them worse; newest is the last one answered."""
 
-    def too_much(
+    def list_violations(
         self, asked: Any, held: Any, mode: str, sensor: int, newest: int
     ) -> Iterable[str]:
         """Yield why a device of these limits should not have answered a Round; none if it may."""
 
-    def near(self, held: Any, rng: Any) -> Any:
+    def vary_limits(self, held: Any, rng: Any) -> Any:
         """Return limits near these, looser or tighter."""
 
-    def looser(self, old: Any, new: Any) -> Sequence[str]:
+    def list_loosened(self, old: Any, new: Any) -> Sequence[str]:
         """Return in what new limits protect less than old ones."""
 
     def unveil(self, round: Any, payload: Any, rng: Any) -> Any:
@@ -100,34 +100,34 @@ class Blurring(Protocol):
     @property
     def asked(self) -> Asked: ...
 
-    def rooms(self) -> Iterable[tuple[str, Any]]:
+    def list_queries(self) -> Iterable[tuple[str, Any]]:
         """Yield queries that can be tried to the end, named, each there for some fault."""
 
-    def neighbours(self, query: Any, round: Any) -> tuple[Any, Any]:
+    def find_neighbours(self, query: Any, round: Any) -> tuple[Any, Any]:
         """Return the whole-number readings of two neighbours that are hard to hide."""
 
-    def inputs(self, round: Any) -> Sequence[Any]:
+    def list_readings(self, round: Any) -> Sequence[Any]:
         """Return readings that a device may hold, the extremes and beyond included."""
 
     def split_payload(self, round: Any, reading: Any) -> tuple[list[int], list[int]]:
         """Return the numbers of a payload that get no noise, and then those that do."""
 
-    def noise(self, round: Any) -> tuple[str, tuple[int, ...]]:
-        """Return the sampler of `noise` whose law each of those numbers gets, with arguments."""
+    def find_noise(self, round: Any) -> tuple[str, tuple[int, ...]]:
+        """Return the sampler of `find_noise` whose law each of those numbers gets, with arguments."""
 
     def find_sensitivity(self, round: Any) -> Fraction:
         """Return the sensitivity that the round was priced for: squared l2 for a Gaussian."""
 
-    def search(self, query: Any, round: Any, rng: Any, tries: int) -> Found:
+    def search_neighbours(self, query: Any, round: Any, rng: Any, tries: int) -> Found:
         """Return the neighbours that differ most, found by trying, independent of the plan."""
 
-    def calibration(self, query: Any) -> Any:
+    def calibrate_query(self, query: Any) -> Any:
         """Return the calibration that a query is planned with."""
 
     def list_following(self) -> Iterable[tuple[str, Any]]:
         """Yield queries, named, whose devices may take off levels that follow their readings."""
 
-    def follower(self, query: Any) -> Any:
+    def make_follower(self, query: Any) -> Any:
         """Return a new `edge.core.background.Follower` of a device, or None where none follows."""
 
     def list_tabled(self) -> Sequence[Any]:
@@ -148,22 +148,22 @@ class Weighed(Protocol):
     @property
     def asked(self) -> Asked: ...
 
-    def rooms(self) -> Iterable[tuple[str, Any]]:
+    def list_queries(self) -> Iterable[tuple[str, Any]]:
         """Yield queries, named, whose answers can all be enumerated through `report`."""
 
-    def inputs(self, round: Any) -> Sequence[Any]:
+    def list_readings(self, round: Any) -> Sequence[Any]:
         """Return all readings that a device may hold."""
 
-    def sweeps(self, full: bool) -> Iterable[tuple[str, Sequence[Any]]]:
+    def list_sweeps(self, full: bool) -> Iterable[tuple[str, Sequence[Any]]]:
         """Yield families of queries of one epsilon a report, named, to be enumerated all."""
 
     def price_answer(self, round: Any) -> Fraction:
         """Return the epsilon that a device takes one answer to cost."""
 
-    def limits(self, round: Any, answers: int) -> Any:
+    def make_limits(self, round: Any, answers: int) -> Any:
         """Return the `Limits` of a device that may give so many answers to such a round."""
 
-    def bend(self, round: Any) -> Iterable[tuple[str, Any]]:
+    def list_bad_rounds(self, round: Any) -> Iterable[tuple[str, Any]]:
         """Yield rounds that ask for more than this one, which such a device must refuse."""
 
     def make_draw(self, round: Any) -> Callable[[Any], Any]:
@@ -186,22 +186,22 @@ class Shared(Protocol):
     NAME: str
     KIND: str
 
-    def rooms(self) -> Iterable[tuple[str, Any]]:
+    def list_queries(self) -> Iterable[tuple[str, Any]]:
         """Yield queries, named, whose shards are small."""
 
-    def inputs(self, round: Any) -> Sequence[Any]:
+    def list_readings(self, round: Any) -> Sequence[Any]:
         """Return readings that a device may hold."""
 
-    def replaces(self, query: Any) -> bool:
+    def is_replacement(self, query: Any) -> bool:
         """Return whether neighbours are any two inputs, or any input and none."""
 
-    def rates(self, query: Any, round: Any) -> Sequence[Fraction]:
+    def list_rates(self, query: Any, round: Any) -> Sequence[Fraction]:
         """Return epsilon over sensitivity of each number of a report."""
 
-    def silent(self, round: Any, count: int) -> tuple[Any, Any]:
+    def make_silent(self, round: Any, count: int) -> tuple[Any, Any]:
         """Return a Round with so many numbers, if that can be, and a reading without marks."""
 
-    def bend(self, round: Any) -> Iterable[tuple[str, Any]]:
+    def list_bad_rounds(self, round: Any) -> Iterable[tuple[str, Any]]:
         """Yield rounds that mean nothing, which such a device must refuse."""
 
 
@@ -215,19 +215,19 @@ class Central(Protocol):
     NAME: str
     KIND: str
 
-    def rooms(self) -> Iterable[tuple[str, Any]]:
+    def list_queries(self) -> Iterable[tuple[str, Any]]:
         """Yield queries, named, each there for some fault; small, for every crowd is tried."""
 
-    def inputs(self, round: Any) -> Sequence[Any]:
+    def list_readings(self, round: Any) -> Sequence[Any]:
         """Return a few readings that a device may hold, the extremes and beyond included."""
 
-    def absent_input(self, round: Any) -> int | None:
-        """Return the index in `inputs` of a user who is not there; None where each may change."""
+    def find_absent(self, round: Any) -> int | None:
+        """Return the index in `list_readings` of a user who is not there; None where each may change."""
 
-    def gather(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
+    def compute_sums(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
         """Return the whole numbers that a release blurs, before any noise."""
 
-    def noise(self, round: Any) -> Sequence[tuple[int, int]]:
+    def list_scales(self, round: Any) -> Sequence[tuple[int, int]]:
         """Return the scale of the discrete Laplace noise of each of them, for five users."""
 
     def choose_released(self, round: Any, values: Sequence[int]) -> Sequence[int]:

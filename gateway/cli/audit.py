@@ -66,7 +66,7 @@ def audit(
     with stages() as stage:
         claims = run_audit(subjects, chosen, effort, stage)
     seconds = time.monotonic() - began
-    rooms = [name for one in subjects if one.subject for name, _ in one.subject.rooms()]
+    rooms = [name for one in subjects if one.subject for name, _ in one.subject.list_queries()]
     rooms = [own.name] if own else rooms
     found = report.as_object(claims, effort, seconds, rooms)
     text = report.as_page(claims, effort, seconds, rooms)

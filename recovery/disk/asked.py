@@ -25,7 +25,7 @@ from .round import domain_of
 _HEAD = 5  # params before the octant
 
 
-def forged(round: Round, rng: Any, newest: int) -> Round:
+def forge_round(round: Round, rng: Any, newest: int) -> Round:
     """Return a Round with one or two things changed, most of them for the worse."""
     params, promise, grid = list(round.params), round.guarantee, round.grid
     number, mechanism = newest + 1 + rng.below(3), round.mechanism
@@ -91,22 +91,22 @@ CONVERTED = False
 _FINE = 1 << 40  # parts of one that a root is reckoned to
 
 
-def mode(round: Round) -> str:
+def find_mode(round: Round) -> str:
     """Return in which mode devices answer: who holds a key could tell near from far."""
     return "sealed"
 
 
-def modes(round: Round) -> list[tuple[str, Round]]:
+def list_modes(round: Round) -> list[tuple[str, Round]]:
     """Return each mode, with this Round for devices of that mode: there is one."""
     return [("sealed", round)]
 
 
-def roomy(round: Round) -> Round:
+def widen_clamp(round: Round) -> Round:
     """Return the Round as it is: cells know no clamp that could be wider."""
     return round
 
 
-def limits(round: Round, budget: int) -> Limits:
+def make_limits(round: Round, budget: int) -> Limits:
     """Return limits that let just this Round through, and no larger epsilon, for nano-rho."""
     num, den = round.params[3:_HEAD]
     return make_limits(num, den, 1)._replace(budget=budget)
@@ -124,12 +124,12 @@ def cost(round: Round, held: Limits) -> Fraction:
     return NANO * Fraction(*round.params[3:_HEAD]) * largest / 2
 
 
-def size(round: Round, drawn: tuple[int, int, int]) -> float:
+def measure_draw(round: Round, drawn: tuple[int, int, int]) -> float:
     """Return how far the offset leads, or the place is from the corner, in cells."""
     return (drawn[1] ** 2 + drawn[2] ** 2) ** 0.5
 
 
-def another(round: Round, number: int) -> Round:
+def vary_round(round: Round, number: int) -> Round:
     """Return the Round with a greatest weight that is less by so much: of another table."""
     reach, far, near, num, den, *rest = round.params
     most, octant = near - number, []
@@ -140,13 +140,13 @@ def another(round: Round, number: int) -> Round:
     return round._replace(params=(reach, far, most, num, den, *octant))
 
 
-def seen(round: Round, number: int, sensors: int) -> tuple[int, ...]:
+def make_readings(round: Round, number: int, sensors: int) -> tuple[int, ...]:
     """Return a cell, another one for every number, now and then outside the grid."""
     columns, rows = round.grid.shape
     return number % (columns + 2) - 1, number // 2 % rows
 
 
-def impossible(round: Round, sensor: int) -> list[list[int]]:
+def list_impossible(round: Round, sensor: int) -> list[list[int]]:
     """Return payloads that no device of this sensor gives: of others, of none, of no cell."""
     domain = domain_of(round).ravel()
     corners = [[sensor, int(place)] for place in (~domain).nonzero()[0]]
@@ -154,7 +154,9 @@ def impossible(round: Round, sensor: int) -> list[list[int]]:
     return [*others, [sensor, -1], [sensor, len(domain)], [sensor, (1 << 31) - 1], *corners]
 
 
-def too_much(asked: Round, held: Limits, mode: str, sensor: int, newest: int) -> Iterator[str]:
+def list_violations(
+    asked: Round, held: Limits, mode: str, sensor: int, newest: int
+) -> Iterator[str]:
     """Yield why a device of these limits, this mode and sensor should not have answered."""
     if asked.mechanism != NAME or len(asked.params) <= _HEAD:
         yield "a Round that is none was answered"
@@ -198,7 +200,7 @@ def _weights(round: Round) -> list[int]:
     return found
 
 
-def looser(old: Limits, new: Limits) -> list[str]:
+def list_loosened(old: Limits, new: Limits) -> list[str]:
     """Return in what the new limits protect less: in the epsilon of one answer, and of all."""
     # What a device charges for an epsilon, by roots that are rounded to the dear side.
     before, after = (
@@ -217,7 +219,7 @@ def looser(old: Limits, new: Limits) -> list[str]:
     ]
 
 
-def near(held: Limits, rng: Any) -> Limits:
+def vary_limits(held: Limits, rng: Any) -> Limits:
     """Return limits near those in force, one or two of them changed, up or down a little."""
     version, exponent, square, variance, budget, pace_ms = held
     version += rng.below(4) if rng.below(3) else 1

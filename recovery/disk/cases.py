@@ -31,7 +31,7 @@ RADIAL: tuple[Scheme, ...] = ("dam", "dam-ns", "area", "huem", "wave")  # krr ha
 Law = dict[tuple[int, int], int]
 
 
-def rooms() -> Iterator[tuple[str, Query]]:
+def list_queries() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
     yield "square, two reports", Query(Grid((3, 3), 500), (3, 1), readings=2)
     yield "line", Query(Grid((6, 1), 500), (7, 5))
@@ -44,7 +44,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
     yield "corners only", Query(Grid((2, 2), 0), (7, 2), radius=3)
 
 
-def sweeps(full: bool) -> Iterator[tuple[str, Sequence[Query]]]:
+def list_sweeps(full: bool) -> Iterator[tuple[str, Sequence[Query]]]:
     """Yield families of queries, named, whose every cell and answer is looked at.
 
     Of every scheme, at five epsilons: squares of 1, 2, 3, 5 and 8 cells a side, in full of 4, 6
@@ -91,7 +91,7 @@ def _family(
     ]
 
 
-def inputs(round: Round) -> list[Reading]:
+def list_readings(round: Round) -> list[Reading]:
     """Return every cell of the grid, and some outside it, which count as the nearest."""
     columns, rows = round.grid.shape
     cells = [(x, y) for y in range(rows) for x in range(columns)]
@@ -104,13 +104,13 @@ def price_answer(round: Round) -> Fraction:
     return Fraction(*round.params[3:5])
 
 
-def limits(round: Round, answers: int) -> Limits:
+def make_limits(round: Round, answers: int) -> Limits:
     """Return the limits of a device that may give so many answers to such Rounds."""
     num, den = round.params[3:5]
     return make_limits(num, den, answers)
 
 
-def bend(round: Round) -> Iterator[tuple[str, Round]]:
+def list_bad_rounds(round: Round) -> Iterator[tuple[str, Round]]:
     """Yield Rounds that ask for more than this one, each with what is wrong in it."""
     reach, far, near, num, den, *octant = round.params
     more = round.guarantee._replace(epsilon=(3 * num, den), rho=None)

@@ -18,7 +18,7 @@ NAME = "pyramid"
 KIND = "central"
 
 
-def rooms() -> Iterator[tuple[str, Query]]:
+def list_queries() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
     yield "all levels", _query((4, 4), (1, 1), "sparse", kept=16, units=12, places=3)
     yield "one level", _query((4, 4), (3, 2), "dense", users=6, units=8, places=2)
@@ -34,7 +34,7 @@ def _query(
     return Query(Grid(shape, 0), epsilon, readings, estimator=name, **more)
 
 
-def inputs(round: Round) -> list[Reading]:
+def list_readings(round: Round) -> list[Reading]:
     """Return readings of one device: none, corners, beyond the grid, several and too much."""
     units = round.params[0]
     right, bottom = (cells - 1 for cells in round.grid.shape)
@@ -44,12 +44,12 @@ def inputs(round: Round) -> list[Reading]:
     return [Reading(0, values) for values in places]
 
 
-def absent_input(round: Round) -> int:
-    """Return the index in `inputs` of nobody's: it has no mass."""
+def find_absent(round: Round) -> int:
+    """Return the index in `list_readings` of nobody's: it has no mass."""
     return 0
 
 
-def gather(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
+def compute_sums(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
     """Return the parts of every measured square before noise, coarsest level first."""
     p = params_of(round)
     last = p.first + len(p.weights) - 1
@@ -65,7 +65,7 @@ def gather(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
     return found
 
 
-def noise(round: Round) -> list[tuple[int, int]]:
+def list_scales(round: Round) -> list[tuple[int, int]]:
     """Return the scale (num, den) of the noise on each of these, as the promise has it."""
     units, _, _, first, num, den, *weights = round.params
     found = []

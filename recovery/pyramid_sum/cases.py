@@ -17,7 +17,7 @@ NAME = "pyramid_sum"
 KIND = "distributed"
 
 
-def rooms() -> Iterator[tuple[str, Query]]:
+def list_queries() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
     yield "two levels", Query(Grid((8, 8), 0), (3, 1), users=12, units=3, estimator="sparse")
     yield (
@@ -38,7 +38,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
     )
 
 
-def inputs(round: Round) -> Sequence[Reading]:
+def list_readings(round: Round) -> Sequence[Reading]:
     """Return what a device may hold: nothing, corners, beyond the grid, several and too much."""
     units = round.params[8]
     right, bottom = (cells - 1 for cells in round.grid.shape)
@@ -47,12 +47,12 @@ def inputs(round: Round) -> Sequence[Reading]:
     return [Reading(0, values) for values in cells]
 
 
-def replaces(query: Query) -> bool:
+def is_replacement(query: Query) -> bool:
     """Return whether neighbours are any two inputs, or any input and none."""
     return True
 
 
-def rates(query: Query, round: Round) -> Sequence[Fraction]:
+def list_rates(query: Query, round: Round) -> Sequence[Fraction]:
     """Return epsilon over sensitivity of each number: one device changes twice its mass."""
     first, _, num, den, *_ = round.params
     units, weights, found = round.params[8], round.params[10:], list[Fraction]()
@@ -67,12 +67,12 @@ def rates(query: Query, round: Round) -> Sequence[Fraction]:
     return found
 
 
-def silent(round: Round, count: int) -> tuple[Round, Reading]:
+def make_silent(round: Round, count: int) -> tuple[Round, Reading]:
     """Return a Round, and a reading that marks nothing in it: of no mass."""
-    return round, inputs(round)[0]
+    return round, list_readings(round)[0]
 
 
-def bend(round: Round) -> Iterator[tuple[str, Round]]:
+def list_bad_rounds(round: Round) -> Iterator[tuple[str, Round]]:
     """Yield Rounds of levels that mean nothing, each with what is wrong in it."""
     params = round.params
     yield "a level of no noise", round._replace(params=(*params[:-1], 0))

@@ -15,7 +15,7 @@ NAME = "quadtree"
 KIND = "distributed"
 
 
-def rooms() -> Iterator[tuple[str, Query]]:
+def list_queries() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
     yield "one place, there or not", Query(Grid((16, 16), 0), (1, 1), "zero-out", 12)
     yield "one place or another", Query(Grid((16, 16), 500), (1, 1), "replace-one", 12, shard=6)
@@ -37,7 +37,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
     )
 
 
-def inputs(round: Round) -> Sequence[Reading]:
+def list_readings(round: Round) -> Sequence[Reading]:
     """Return what a device may hold: corners, the middle, beyond; of many places, some at once."""
     columns, rows = round.grid.shape
     cells = [(0, 0), (columns - 1, rows - 1), (columns // 2, rows // 2), (-7, 1 << 40)]
@@ -55,12 +55,12 @@ def inputs(round: Round) -> Sequence[Reading]:
     ]
 
 
-def replaces(query: Query) -> bool:
+def is_replacement(query: Query) -> bool:
     """Return whether neighbours are any two inputs, or any input and none."""
     return query.adjacency == "replace-one"
 
 
-def rates(query: Query, round: Round) -> Sequence[Fraction]:
+def list_rates(query: Query, round: Round) -> Sequence[Fraction]:
     """Return epsilon over sensitivity of each number: what one device may change, by its words."""
     most = 1
     if query.kind in ("systematic", "stochastic"):
@@ -70,10 +70,10 @@ def rates(query: Query, round: Round) -> Sequence[Fraction]:
     squares = len(round.params) - 10
     numbers = squares * (2 if query.kind == "proportions" else 1)
     epsilon = Fraction(round.params[2], round.params[3])
-    return [epsilon / (2 * most if replaces(query) else most)] * numbers
+    return [epsilon / (2 * most if is_replacement(query) else most)] * numbers
 
 
-def silent(round: Round, count: int) -> tuple[Round, Reading]:
+def make_silent(round: Round, count: int) -> tuple[Round, Reading]:
     """Return the Round with so many squares that a reading is in none of: 4, or more of them.
 
     They are the last quarter's: a report to it is noise and nothing else.
@@ -81,9 +81,9 @@ def silent(round: Round, count: int) -> tuple[Round, Reading]:
     squares = [7, *range(28, 32), *range(112, 128), *range(448, 512)]
     if count < len(squares):
         squares = squares[-count:]
-    return round._replace(params=(*round.params[:10], *squares)), inputs(round)[0]
+    return round._replace(params=(*round.params[:10], *squares)), list_readings(round)[0]
 
 
-def bend(round: Round) -> Iterator[tuple[str, Round]]:
+def list_bad_rounds(round: Round) -> Iterator[tuple[str, Round]]:
     """Yield Rounds of squares that mean nothing, each with what is wrong in it."""
     yield "a square twice", round._replace(params=(*round.params, round.params[-1]))

@@ -15,7 +15,7 @@ KIND = "central"
 USERS = 5  # few enough for every crowd of them to be tried
 
 
-def rooms() -> Iterator[tuple[str, Query]]:
+def list_queries() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
     yield "groups of two, the last one short", Query(Grid((4, 4), 0), (1, 1), users=USERS)
     yield "a line, no groups", Query(Grid((8, 1), 500), (7, 5), users=USERS, group=1)
@@ -28,7 +28,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
     yield "one group of all", Query(Grid((5, 3), 1000), (1, 10), users=USERS, group=100)
 
 
-def inputs(round: Round) -> Sequence[Reading]:
+def list_readings(round: Round) -> Sequence[Reading]:
     """Return what a device may hold: both ends of the curve, its middle, and beyond the grid."""
     columns, rows = round.grid.shape
     cells = [(0, 0), (columns - 1, 0), (columns // 2, rows // 2), (-7, 1 << 40)]
@@ -43,11 +43,11 @@ def inputs(round: Round) -> Sequence[Reading]:
     ]
 
 
-def absent_input(round: Round) -> None:
+def find_absent(round: Round) -> None:
     """Return None: a user's places may be any others."""
 
 
-def gather(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
+def compute_sums(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
     """Return the sums of places in their order, before any noise."""
     group = round.params[0]
     places = sorted(place for payload in payloads for place in payload[1:])
@@ -56,10 +56,10 @@ def gather(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
 
 def choose_released(round: Round, values: Sequence[int]) -> range:
     """Return all of them."""
-    return range(len(noise(round)))
+    return range(len(list_scales(round)))
 
 
-def noise(round: Round) -> list[tuple[int, int]]:
+def list_scales(round: Round) -> list[tuple[int, int]]:
     """Return the scale of each sum's noise as a release draws it, by the Round's own numbers."""
     group, num, den, order, axes, points = round.params
     groups = -(-USERS * points // group)

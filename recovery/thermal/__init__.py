@@ -31,7 +31,7 @@ from ..maps.sentence import join as join_sentences
 from ..proofs.certified import certified_band, least_deviation
 from .guarantee import promise
 from .noise import bound_warmth_felt, is_printed
-from .noise import calibration as calibration
+from .noise import calibrate_query as calibrate_query
 from .noise import operator as operator
 from .query import Query as Query
 from .query import unknown_physics
@@ -111,7 +111,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """
     if len(releases) >= query.readings and not query.window_h:
         return None
-    made = calibration(query)
+    made = calibrate_query(query)
     if abs(made.exponent) > EXPONENTS:
         raise ValueError(
             f"the noise would be counted in grains of 2**{-made.exponent} K but a device takes "

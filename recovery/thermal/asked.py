@@ -24,12 +24,12 @@ def grain(exponent: int) -> Fraction:
     return Fraction(2) ** -exponent
 
 
-def mode(round: Round) -> str:
+def find_mode(round: Round) -> str:
     """Return in which mode devices answer this Round."""
     return MODES[round.params[6]]
 
 
-def modes(round: Round) -> list[tuple[str, Round]]:
+def list_modes(round: Round) -> list[tuple[str, Round]]:
     """Return each mode, with this Round for devices of that mode."""
     return [
         (name, round._replace(params=(*round.params[:6], place, *round.params[7:])))
@@ -37,7 +37,7 @@ def modes(round: Round) -> list[tuple[str, Round]]:
     ]
 
 
-def roomy(round: Round) -> Round:
+def widen_clamp(round: Round) -> Round:
     """Return the Round with a clamp so wide that scenes far apart are not brought together."""
     params = list(round.params)
     wide = 8 * math.isqrt(params[4])
@@ -45,7 +45,7 @@ def roomy(round: Round) -> Round:
     return round._replace(params=tuple(params))
 
 
-def limits(round: Round, budget: int) -> Limits:
+def make_limits(round: Round, budget: int) -> Limits:
     """Return limits that let just this Round through, and no less noise, for so much nano-rho."""
     num, den = round.guarantee.rho
     square = num * 2 * round.params[4] // den
@@ -58,28 +58,28 @@ def cost(round: Round, held: Limits) -> Fraction:
     return Fraction(NANO) * square / (2 * round.params[4] * grain(round.params[1]) ** 2)
 
 
-def size(round: Round, drawn: list[int]) -> float:
+def measure_draw(round: Round, drawn: list[int]) -> float:
     """Return how large the first number of noise is, in sigmas."""
     return abs(drawn[0]) / float(round.params[4]) ** 0.5
 
 
-def another(round: Round, number: int) -> Round:
+def vary_round(round: Round, number: int) -> Round:
     """Return the Round with so much more noise that none is the same."""
     params = (*round.params[:4], round.params[4] + number, *round.params[5:])
     return round._replace(params=params)
 
 
-def seen(round: Round, number: int, sensors: int) -> tuple[int, ...]:
+def make_readings(round: Round, number: int, sensors: int) -> tuple[int, ...]:
     """Return what so many sensors may hold, something else for every number."""
     return tuple(number + sensor for sensor in range(sensors))
 
 
-def impossible(round: Round, sensor: int) -> list[list[int]]:
+def list_impossible(round: Round, sensor: int) -> list[list[int]]:
     """Return payloads that no device of one sensor gives: of other sensors, or of none."""
     return [[sensor], [sensor, 1, 2], [sensor + 1, 1], [-1, 1], [round.params[0], 1]]
 
 
-def forged(round: Round, rng: Any, newest: int) -> Round:
+def forge_round(round: Round, rng: Any, newest: int) -> Round:
     """Return a Round with one or two things changed, most of them for the worse."""
     params, promise = list(round.params), round.guarantee
     num, den = promise.rho
@@ -128,7 +128,9 @@ def forged(round: Round, rng: Any, newest: int) -> Round:
     )
 
 
-def too_much(asked: Round, held: Limits, mode: str, sensor: int, newest: int) -> Iterator[str]:
+def list_violations(
+    asked: Round, held: Limits, mode: str, sensor: int, newest: int
+) -> Iterator[str]:
     """Yield why a device of these limits, this mode and sensor should not have answered."""
     params, promise = asked.params, asked.guarantee
     if asked.mechanism != "thermal" or len(params) != 7:
@@ -148,7 +150,7 @@ def too_much(asked: Round, held: Limits, mode: str, sensor: int, newest: int) ->
         yield "an old Round"
 
 
-def looser(old: Limits, new: Limits) -> list[str]:
+def list_loosened(old: Limits, new: Limits) -> list[str]:
     """Return in what the new limits protect less, in kelvin and nano-rho."""
     before, after = grain(old.exponent), grain(new.exponent)
     return [
@@ -165,7 +167,7 @@ def looser(old: Limits, new: Limits) -> list[str]:
     ]
 
 
-def near(held: Limits, rng: Any) -> Limits:
+def vary_limits(held: Limits, rng: Any) -> Limits:
     """Return limits near those in force, one or two of them changed, up or down a little."""
     numbers = list(held)
     numbers[0] += rng.below(4) if rng.below(3) else 1

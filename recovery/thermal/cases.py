@@ -16,11 +16,11 @@ from physics.kernel import forward
 from physics.places import cell_places, length_m, sensor_places
 
 from . import asked as thermal_audit_asked
-from .noise import calibration as calibration
-from .noise import follower as follower
+from .noise import calibrate_query as calibrate_query
+from .noise import make_follower as make_follower
 from .query import Query
 from .search import before_and_after, make_parted
-from .search import search as search
+from .search import search_neighbours as search_neighbours
 
 # Two scenes of a room that its promise must keep apart no better than it says.
 #
@@ -34,7 +34,7 @@ SPREADS = 24  # how many longer spreads are tried, to where the whole room is ev
 OFFSETS = 64  # how many places between two steps of the converter a reading may start from
 
 
-def neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
+def find_neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
     """Return the whole-number readings of two neighbours, (sensors,) each, hard to hide.
 
     One source as warm as may be stands somewhere, and then at most the protected distance away.
@@ -103,7 +103,7 @@ FOLLOWED = ("insulated corridor", "open line, coarse converter", "obliquely to o
 asked = thermal_audit_asked
 
 
-def rooms() -> Iterator[tuple[str, Query]]:
+def list_queries() -> Iterator[tuple[str, Query]]:
     """Yield the rooms that every layer looks at, each with its name.
 
     Small, so that all moves can be tried, and each there for a fault that the others hide.
@@ -175,7 +175,7 @@ def rooms() -> Iterator[tuple[str, Query]]:
 
 def list_following() -> Iterator[tuple[str, Query]]:
     """Yield the rooms whose levels are led apart."""
-    for name, query in rooms():
+    for name, query in list_queries():
         if name in FOLLOWED:
             yield name, query
 
@@ -188,7 +188,7 @@ def list_tabled() -> tuple[Query, Query]:
     )
 
 
-def inputs(round: Round) -> list[Reading]:
+def list_readings(round: Round) -> list[Reading]:
     """Return readings that a device may hold, within the clamp, at its ends and beyond."""
     params = params_of(round)
     low, high, sensors = params.low, params.high, params.sensors
@@ -212,7 +212,7 @@ def split_payload(round: Round, reading: Reading) -> tuple[list[int], list[int]]
     return [reading.sensor], clamped
 
 
-def noise(round: Round) -> tuple[str, tuple[int, ...]]:
+def find_noise(round: Round) -> tuple[str, tuple[int, ...]]:
     """Return the sampler whose law each reading's noise has, and its arguments."""
     return "dgauss", (params_of(round).variance, 1)
 

@@ -31,7 +31,7 @@ from ..noise.worst import (
 from .guarantee import adjust_epsilon, exact_delta
 from .noise import (
     bound_sent,
-    calibration,
+    calibrate_query,
     change_by_coming,
     displacement,
     grains_of,
@@ -75,7 +75,7 @@ def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
     Args:
         cells: the distances, growing; `distances(query)` by default.
     """
-    made, asked = calibration(query), tuple(cells or distances(query))
+    made, asked = calibrate_query(query), tuple(cells or distances(query))
     delta = check_ratio(exact_delta(query), "delta")
     continuous, squares = _changes(query, made, asked)
     found = []
@@ -91,7 +91,7 @@ def presence(query: Query) -> float:
 
     Readings add up, so it is that of one more source beside any number of others, too.
     """
-    made, delta = calibration(query), check_ratio(exact_delta(query), "delta")
+    made, delta = calibrate_query(query), check_ratio(exact_delta(query), "delta")
     square = presence_square(query, made)
     return adjust_epsilon(query, exact_epsilon(square, made.variance, made.readings, delta))
 
@@ -184,7 +184,7 @@ def converter(query: Query) -> Converter:
     Raises:
         ValueError: the noise cannot be had.
     """
-    with_step, without = calibration(query), calibration(drop_step(query))
+    with_step, without = calibrate_query(query), calibrate_query(drop_step(query))
     if query.response is not None:
         apart = displacement(query, query.response.far_cells[-1]).joint
     else:
@@ -262,7 +262,7 @@ class WhatIf(NamedTuple):
 
 def compare_choices(query: Query) -> Iterator[WhatIf]:
     """Yield every such difference that has a meaning for this query."""
-    made = calibration(query)
+    made = calibrate_query(query)
     if query.sigma is not None:  # then the promise is what that noise gives, as rounded up
         query = replace(query, sigma=None, epsilon=epsilon_of(made))
     yield _row("as_planned", "as planned", query, made)
@@ -326,7 +326,7 @@ def _other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:
     said = "no walls in truth" if shut else "walls in truth, which no heat passes"
     yield _row("other_walls", said, other, made)
     try:
-        theirs = calibration(other)
+        theirs = calibrate_query(other)
     except ValueError:
         return
     said = f"noise made for a room {'without' if shut else 'with'} walls, in this one"
@@ -335,7 +335,7 @@ def _other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:
 
 def _row(name: str, said: str, world: Query, made: Calibration) -> WhatIf:
     try:
-        sigma = calibration(world).sigma
+        sigma = calibrate_query(world).sigma
     except ValueError:  # the printed formula is not private everywhere
         sigma = None
     return WhatIf(name, said, world, find_epsilon(world, made), sigma)

@@ -115,7 +115,7 @@ def bound_drift(apart: int, way: Fraction) -> int:
     return min(math.floor(way + half) - math.floor(half - way), apart)
 
 
-def follower(query: Query) -> Follower | None:
+def make_follower(query: Query) -> Follower | None:
     """Return what a device of this query takes its level from, None where that is recorded."""
     if query.background != "following" or query.slew is None:
         return None
@@ -267,7 +267,7 @@ def is_printed(query: Query) -> bool:
 
 
 @lru_cache(maxsize=64)  # whole-number answers, not operators: they take no room
-def calibration(query: Query) -> Calibration:
+def calibrate_query(query: Query) -> Calibration:
     """Return the noise that the query asks for, enough at its spread and at every longer one.
 
     Raises:

@@ -175,7 +175,9 @@ class _Move(NamedTuple):
     where: str
 
 
-def search(query: Query, round: Round, rng: Any, tries: int, ways: Ways | None = None) -> Found:
+def search_neighbours(
+    query: Query, round: Round, rng: Any, tries: int, ways: Ways | None = None
+) -> Found:
     """Return the two neighbours that change what is sent the most.
 
     Args:

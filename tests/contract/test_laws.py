@@ -167,7 +167,7 @@ def test_what_no_device_sends_is_refused(mechanism: Mechanism) -> None:
     if mechanism.trust == "central":
         assert wrong([0])
         return  # the rest is `release`'s, which the audit asks
-    for payload in mechanism.subject.asked.impossible(round, 0):
+    for payload in mechanism.subject.asked.list_impossible(round, 0):
         if len(payload) != 2 or payload[0] != 0:
             continue  # of another length, or another's sensor: the wire refuses those
         assert wrong(payload), payload

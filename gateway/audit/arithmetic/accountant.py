@@ -304,9 +304,9 @@ def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     wrong number of readings, and noise for nothing. It cannot see whether the sensitivity is
     right; `sensitivity` looks at that.
     """
-    for name, query in mechanism.subject.rooms():
+    for name, query in mechanism.subject.list_queries():
         round = mechanism.plan(query, ())
-        family, (num, den) = mechanism.subject.noise(round)
+        family, (num, den) = mechanism.subject.find_noise(round)
         if family == "dgauss":
             square = mechanism.subject.find_sensitivity(round)
             times = query.readings
@@ -317,7 +317,7 @@ def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def claim_shared(mechanism: Any) -> Iterator[Claim]:
     """Yield the same of every number of readings, and of several promises, in one small room."""
-    rooms = [query for _, query in mechanism.subject.rooms() if query.response is None]
+    rooms = [query for _, query in mechanism.subject.list_queries() if query.response is None]
     if not rooms:
         return
     room = min(rooms, key=lambda query: query.grid.shape[0] * query.grid.shape[1])
@@ -326,7 +326,7 @@ def claim_shared(mechanism: Any) -> Iterator[Claim]:
         for times in TIMES:
             query = replace(room, epsilon=epsilon, delta=delta, readings=times, keyholder=False)
             asked = mechanism.plan(query, ())
-            given = Fraction(mechanism.subject.noise(asked)[1][0])
+            given = Fraction(mechanism.subject.find_noise(asked)[1][0])
             square = mechanism.subject.find_sensitivity(asked)
             needed = _least_variance(asked.guarantee, square, times)
             ratio, slack = needed / _decimal(given), (_decimal(given) - 1) / needed
@@ -400,7 +400,7 @@ def claim_total(name: str, mechanism: Any, query: Any, times: int, effort: Effor
     prices, tape = set(), effort.tape("ends", name)
     while len(releases) <= times and (round := mechanism.plan(query, releases)):
         prices.add((round.params, round.guarantee))
-        reading = mechanism.subject.inputs(round)[-1]
+        reading = mechanism.subject.list_readings(round)[-1]
         releases.append(mechanism.release(round, [mechanism.report(round, reading, tape)], tape))
     return claim_fact(
         f"{name}: no more readings can be asked than the promise is made for",

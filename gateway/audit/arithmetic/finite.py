@@ -283,9 +283,9 @@ class Family:
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what holds in each room, and in each family of rounds."""
-    for name, query in mechanism.subject.rooms():
+    for name, query in mechanism.subject.list_queries():
         yield from _room(name, query, mechanism, effort)
-    for name, queries in mechanism.subject.sweeps(effort.full):
+    for name, queries in mechanism.subject.list_sweeps(effort.full):
         yield from _sweep(name, queries, mechanism)
 
 
@@ -296,7 +296,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
     seen = Family(name, Fraction(*round.guarantee.epsilon) / times)
     answers: set[Any] = set()
     found, stated = Worst(), subject.find_weights(round)
-    for reading in subject.inputs(round):
+    for reading in subject.list_readings(round):
 
         def program(rng: Any, reading: Any = reading) -> Any:
             return tuple(mechanism.report(round, reading, rng))
@@ -306,7 +306,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
             seen.unlike = f"of the cell {reading}"
         found.add(law)
         answers |= law.keys()
-    seen.take_in("", found, len(subject.inputs(round)) * len(answers))
+    seen.take_in("", found, len(subject.list_readings(round)) * len(answers))
     yield from seen.claims()
     yield _claim_release(name, mechanism, round, sorted(answers, key=str), effort)
     one = subject.price_answer(round)
@@ -340,7 +340,7 @@ def _sweep(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]
 def enumerate_answers(subject: Any, round: Any, seen: Family, name: str) -> None:
     """Take every answer to every reading of a round into what is seen, by draw and veil."""
     drawn = _law(subject.make_draw(round), seen)
-    found, stated, inputs = Worst(), subject.find_weights(round), subject.inputs(round)
+    found, stated, inputs = Worst(), subject.find_weights(round), subject.list_readings(round)
     for reading in inputs:
         law: Law = {}
         for outcome, weight in drawn.items():

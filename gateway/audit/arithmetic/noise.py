@@ -129,14 +129,14 @@ WASTE = 1.01  # of one reading; several are counted in zCDP, which costs a littl
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield, for each room, what is added and what is given away."""
-    for name, query in mechanism.subject.rooms():
+    for name, query in mechanism.subject.list_queries():
         round = mechanism.plan(query, ())
         yield claim_added(name, mechanism, round, effort)
         yield claim_folded(name, mechanism, round, effort)
         tape = effort.tape("sensitivity", name)
-        found = mechanism.subject.search(query, round, tape, effort.pick(24, 400))
+        found = mechanism.subject.search_neighbours(query, round, tape, effort.pick(24, 400))
         shifts = [b - a for a, b in zip(found.before, found.after, strict=True)]
-        family, args = mechanism.subject.noise(round)
+        family, args = mechanism.subject.find_noise(round)
         times = query.readings
         given = GIVEN[family](name, shifts, args, times, round.guarantee)
         yield from (one for one in given if found.tight or gravity(one) != claim.WASTE)
@@ -144,9 +144,9 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     """Return the claim that `report` adds independent draws of the law stated, and no more."""
-    family, args = mechanism.subject.noise(round)
+    family, args = mechanism.subject.find_noise(round)
     sampler = getattr(noise, family)
-    wrong, inputs = [], mechanism.subject.inputs(round)
+    wrong, inputs = [], mechanism.subject.list_readings(round)
     for number, reading in enumerate(inputs):
         tape, again = (effort.tape("added", name, number) for _ in range(2))
         sent = mechanism.report(round, reading, tape)
@@ -167,7 +167,7 @@ def claim_folded(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim
     """Return the claim that `release` adds and takes nothing where devices have blurred."""
     payloads = [
         mechanism.report(round, reading, effort.tape("folded", name))
-        for reading in mechanism.subject.inputs(round)[-1:]
+        for reading in mechanism.subject.list_readings(round)[-1:]
     ]
     tape, untouched = effort.tape("release"), effort.tape("release")
     values = mechanism.release(round, payloads, tape).values
@@ -240,11 +240,11 @@ def after_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     one drawing to the next, one that changes its releases, and one that states another promise. It
     cannot see whether the map is any good.
     """
-    rooms = list(mechanism.subject.rooms())
+    rooms = list(mechanism.subject.list_queries())
     for name, query in rooms if effort.full else rooms[:ROOMS]:
         round = mechanism.plan(query, ())
         tape = effort.tape("after", name)
-        reading = mechanism.subject.inputs(round)[-1]
+        reading = mechanism.subject.list_readings(round)[-1]
         drawn = mechanism.release(round, [mechanism.report(round, reading, tape)], tape)
         yield from _follow(name, mechanism, query, drawn)
         if mechanism.subject.KIND == "noise":
@@ -265,7 +265,7 @@ def _follow(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[Cla
 
 def _warm(mechanism: Any, query: Any, round: Any) -> Any:
     """Return a release of one source so warm that noise does not hide it: a map is drawn of it."""
-    seen, _ = mechanism.subject.neighbours(query, round)
+    seen, _ = mechanism.subject.find_neighbours(query, round)
     times = 1 + 3 * isqrt(round.params[4] * len(seen)) // max(1, isqrt(int(np.square(seen).sum())))
     return Release(round, [times * int(value) for value in seen], 1)
 
@@ -284,7 +284,7 @@ def promise_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     truth value or a missing promise in what is stored, signed and sent. It cannot see whether the
     promise is true: that is what the other layers are for.
     """
-    for name, query in mechanism.subject.rooms():
+    for name, query in mechanism.subject.list_queries():
         round = mechanism.plan(query, ())
         sentence = "the round states its parameters in whole numbers, and its promise in ratios"
         yield claim_none(f"{name}: {sentence}", list(_not_whole(round)), samples=1)

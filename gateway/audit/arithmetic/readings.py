@@ -88,20 +88,22 @@ def levels_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterator[Claim]:
     subject = mechanism.subject
-    made = subject.calibration(plain)
+    made = subject.calibrate_query(plain)
     # So slow that a level comes a third of the way of what a reading can change, and as many
     # grains and a bit, which the planned grain rounds off and a finer one does not.
     way = math.isqrt(made.sensitivity_squared) // 3 + Fraction(3, 10)
     slew = way * Fraction(2) ** -made.exponent / (READINGS - 1)
     query = replace(plain, background="following", slew=slew)
     round = mechanism.plan(query, ())
-    found = subject.search(query, round, effort.tape("levels", name), effort.pick(8, 100))
+    found = subject.search_neighbours(
+        query, round, effort.tape("levels", name), effort.pick(8, 100)
+    )
     middle = [(a + b) // 2 for a, b in zip(found.before, found.after, strict=True)]
     worlds = [
         [x - m for x, m in zip(world, middle, strict=True)]
         for world in (found.before, found.after)
     ]
-    levels = partial(subject.follower, query)
+    levels = partial(subject.make_follower, query)
     most = max(_measure_gap(levels, round, worlds, finer, finer) for finer in range(FINER))
     pairs = product(range(FINER), repeat=2)
     mixed = max(_measure_gap(levels, round, worlds, *pair) for pair in pairs)
@@ -126,7 +128,7 @@ def _lead_apart(name: str, mechanism: Any, plain: Any, effort: Effort) -> Iterat
     after = replace(plain, background="gateway", background_k=4.0, empty_readings=2)
     yield claim_fact(
         f"{name}: a level that is taken away after the veil makes no noise wider nor narrower",
-        subject.calibration(after) == made
+        subject.calibrate_query(after) == made
         and mechanism.plan(after, ()).guarantee == mechanism.plan(plain, ()).guarantee,
         samples=1,
     )

@@ -423,11 +423,11 @@ def sensitivity_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     cannot see a move that it did not try, nor whether noise of the right scale has the right law.
     """
     yield _claim_warmth()
-    for name, query in mechanism.subject.rooms():
+    for name, query in mechanism.subject.list_queries():
         round = mechanism.plan(query, ())
         tape = effort.tape("sensitivity", name)
-        found = mechanism.subject.search(query, round, tape, effort.pick(24, 400))
-        norm = _norm(mechanism.subject.noise(round)[0])
+        found = mechanism.subject.search_neighbours(query, round, tape, effort.pick(24, 400))
+        norm = _norm(mechanism.subject.find_noise(round)[0])
         yield from claim_scaled(name, norm(mechanism.subject.find_sensitivity(round)), found, norm)
 
 

@@ -37,7 +37,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     in two shards, and one that believes a divisor that it is told.
     """
     subject = mechanism.subject
-    for name, query in subject.rooms():
+    for name, query in subject.list_queries():
         round = mechanism.plan(query, [])
         epsilon = Fraction(round.params[2], round.params[3])
         most = _most(mechanism, query, round, effort)
@@ -97,17 +97,17 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:
     """Return by how much one device changes all numbers together, each at its rate, by trying."""
     subject, size, most = mechanism.subject, 1 << round.params[7], Fraction(0)
-    rates = subject.rates(query, round)
-    nothing, reading = subject.silent(round, len(round.params) - HEAD)
+    rates = subject.list_rates(query, round)
+    nothing, reading = subject.make_silent(round, len(round.params) - HEAD)
     for tape in range(TAPES):
         # Alike but for what is read: the same noise.
         told = [
             mechanism.report(round, reading, effort.tape("shares", "told", tape))[1:]
-            for reading in subject.inputs(round)
+            for reading in subject.list_readings(round)
         ]
         same = effort.tape("shares", "told", tape)
         silent = mechanism.report(nothing, reading, same)
-        for one, other in product(told, told if subject.replaces(query) else [silent[1:]]):
+        for one, other in product(told, told if subject.is_replacement(query) else [silent[1:]]):
             off = [(a - b) % size for a, b in zip(one, other, strict=True)]
             far = [min(z, size - z) for z in off]
             most = max(most, sum(map(operator.mul, rates, far), Fraction(0)))
@@ -117,11 +117,11 @@ def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:
 def _noise(mechanism: Any, query: Any, round: Any, effort: Effort) -> dict[Fraction, list[int]]:
     """Return the noise of sums over the fewest honest devices that are opened, for each rate."""
     subject, size = mechanism.subject, 1 << round.params[7]
-    (nothing, reading), tape = subject.silent(round, 85), effort.tape("shares", "noise")
+    (nothing, reading), tape = subject.make_silent(round, 85), effort.tape("shares", "noise")
     honest, found = round.params[5] - round.params[6], dict[Fraction, list[int]]()
     for _ in range(REPEATS):
         told = [mechanism.report(nothing, reading, tape)[1:] for _ in range(honest)]
-        for rate, *numbers in zip(subject.rates(query, nothing), *told, strict=True):
+        for rate, *numbers in zip(subject.list_rates(query, nothing), *told, strict=True):
             z = sum(numbers) % size
             found.setdefault(rate, []).append(z - size if 2 * z >= size else z)
     return found
@@ -145,7 +145,7 @@ def _claim_refused(
     name: str, mechanism: Any, query: Any, round: Any, effort: Effort
 ) -> Iterator[Claim]:
     subject, tape = mechanism.subject, effort.tape("shares", "refused")
-    reading, (shards, threshold, colluders) = subject.inputs(round)[0], round.params[4:7]
+    reading, (shards, threshold, colluders) = subject.list_readings(round)[0], round.params[4:7]
     # All of one shard, and one less.
     told = mechanism.report(round, reading, tape)[1:]
     shard = [[shards * member, *told] for member in range(threshold)]
@@ -161,12 +161,12 @@ def _claim_refused(
     device = module_of(mechanism.name)
 
     def refused(asked: Any, newest: int = -1) -> str:
-        own = query.epsilon, int(subject.replaces(query)), threshold - colluders, colluders
+        own = query.epsilon, int(subject.is_replacement(query)), threshold - colluders, colluders
         return device.objection(asked) or summing.refusal(
             device.params_of(asked), asked.number, newest, *own
         )
 
-    asked = [*_bent(round), *subject.bend(round)]
+    asked = [*_bent(round), *subject.list_bad_rounds(round)]
     answered = [words for words, bent in asked if not refused(bent)]
     good = not refused(round)
     answered += ["the same round again"] * (not refused(round, round.number))
@@ -214,7 +214,7 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     and every neighbour of it, in exact fractions; between those inputs it sees nothing.
     """
     subject = mechanism.subject
-    for name, query in subject.rooms():
+    for name, query in subject.list_queries():
         promised, spent = Fraction(*query.epsilon), Fraction(0)
         releases: list[Any] = []
         tried = 0
@@ -242,7 +242,10 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 def _claim_report(mechanism: Any, round: Any, effort: Effort) -> list[list[int]]:
     """Return what a device tells of each input; it must not depend on a random bit."""
     tape = effort.tape("central", "report")
-    return [mechanism.report(round, reading, tape) for reading in mechanism.subject.inputs(round)]
+    return [
+        mechanism.report(round, reading, tape)
+        for reading in mechanism.subject.list_readings(round)
+    ]
 
 
 def _crowd(payloads: Sequence[Sequence[int]], inputs: Sequence[int]) -> list[list[int]]:
@@ -258,12 +261,12 @@ def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tup
     which is the epsilon that one release gives away to whoever knows all others.
     """
     subject = mechanism.subject
-    scales = [Fraction(*scale) for scale in subject.noise(round)]
+    scales = [Fraction(*scale) for scale in subject.list_scales(round)]
     seen = {
-        crowd: subject.gather(round, _crowd(payloads, crowd))
+        crowd: subject.compute_sums(round, _crowd(payloads, crowd))
         for crowd in combinations_with_replacement(range(len(payloads)), CROWD)
     }
-    absent = subject.absent_input(round)
+    absent = subject.find_absent(round)
     worst, tried = Fraction(0), 0
     for crowd, before in seen.items():
         for user in range(CROWD):
@@ -285,11 +288,11 @@ def _claim_drawn(
     released: were they chosen by exact ones, the choice would tell of these without noise.
     """
     crowd = _crowd(payloads, [user % len(payloads) for user in range(CROWD)])
-    exact, off = mechanism.subject.gather(round, crowd), 0
+    exact, off = mechanism.subject.compute_sums(round, crowd), 0
     for tape in range(DRAWS):
         one, other = (effort.tape("central", name, "noise", tape) for _ in range(2))
         found = mechanism.release(round, crowd, one).values
-        scales = mechanism.subject.noise(round)
+        scales = mechanism.subject.list_scales(round)
         meant = [
             exact[at] + dlaplace(scales[at][0], scales[at][1], other)
             for at in mechanism.subject.choose_released(round, found)

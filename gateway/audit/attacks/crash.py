@@ -155,11 +155,11 @@ WRITES = 14  # before a power cut, at most
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what many power cuts bring out."""
     round = plans(mechanism)[-1].round
-    for mode, asked in subject_of(round).modes(round):
+    for mode, asked in subject_of(round).list_modes(round):
         for spite in (0, 20):
             yield from _at_random(asked, mechanism.subject, mode, effort, spite)
     yield from contradiction_claims(round, effort.root("contradicted"))
-    for mode, asked in subject_of(round).modes(round):
+    for mode, asked in subject_of(round).list_modes(round):
         yield from _everywhere(asked, mechanism.subject, mode, effort)
     yield _asleep(effort)
 

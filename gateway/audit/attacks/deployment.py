@@ -50,7 +50,7 @@ class _Room:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._subject, name)
 
-    def rooms(self) -> list[tuple[str, Any]]:
+    def list_queries(self) -> list[tuple[str, Any]]:
         """Return the one room; its levels and its tables have layers of their own."""
         query = self._own.query
         if self._own.asks(background="following"):
@@ -59,23 +59,23 @@ class _Room:
             query = replace(query, sampler="exact")
         return [(self._own.name, query)]
 
-    def sweeps(self, full: bool) -> list[Any]:
+    def list_sweeps(self, full: bool) -> list[Any]:
         """Return no other rounds."""
         return []
 
-    def search(self, query: Any, round: Any, rng: Any, tries: int) -> Any:
+    def search_neighbours(self, query: Any, round: Any, rng: Any, tries: int) -> Any:
         """Return what the mechanism's own search finds, on ways that one can walk if need be."""
         more = () if self._own.plan is None else (_ways(self._own.plan, query.grid),)
-        return self._subject.search(query, round, rng, tries, *more)
+        return self._subject.search_neighbours(query, round, rng, tries, *more)
 
-    def neighbours(self, query: Any, round: Any) -> tuple[Any, Any]:
+    def find_neighbours(self, query: Any, round: Any) -> tuple[Any, Any]:
         """Return the neighbours that the search finds, as whole-number readings."""
-        found = self.search(query, round, Tape(b"neighbours"), TRIES)
+        found = self.search_neighbours(query, round, Tape(b"neighbours"), TRIES)
         return np.array(found.before, dtype=np.int64), np.array(found.after, dtype=np.int64)
 
-    def inputs(self, round: Any) -> list[Any]:
+    def list_readings(self, round: Any) -> list[Any]:
         """Return readings that a device may hold; of many cells the corners and some between."""
-        found = list(self._subject.inputs(round))
+        found = list(self._subject.list_readings(round))
         if self._subject.KIND != "finite":
             return found
         columns, rows = round.grid.shape
@@ -111,14 +111,16 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     limits until they are silent for good, and what they answered is held against epsilon. What it
     cannot see: whether the room, the sensors and the people are as the file says.
     """
-    ((name, query),), subject = mechanism.subject.rooms(), mechanism.subject
+    ((name, query),), subject = mechanism.subject.list_queries(), mechanism.subject
     round, times = mechanism.plan(query, ()), query.readings
     for place, limits in enumerate(effort.own.held):
         of = f"{name}, limits {place + 1}"
         root = effort.root("deployment", place)
         device, answers = Device(round, root, held=limits), 0
         for number in range(1, times + 3):
-            values = subject.inputs(round)[0].values[:1] if subject.KIND == "noise" else (0, 0)
+            values = (
+                subject.list_readings(round)[0].values[:1] if subject.KIND == "noise" else (0, 0)
+            )
             answers += device.ask(number, values) is not None
         sentence = f"{of}: no device answers more often than was promised"
         yield claim_at_most(sentence, times, answers, unit="answers", samples=times + 2)

@@ -123,7 +123,7 @@ def impossible_claims(house: House, number: int) -> Iterator[Claim]:
     """
     honest, device = house.devices
     counted = 0
-    payloads = device.asked.impossible(house.round, device.identity.sensor)
+    payloads = device.asked.list_impossible(house.round, device.identity.sensor)
     house.ask(number)
     report = device.open_frame(house.sent[-1].payload)
     for seq, payload in enumerate(payloads, report.seq + 1):
@@ -274,13 +274,13 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     count = wrong = strangers = lengths = 0
     asked: list[Any] = []
     refusals = []
-    for _, query in mechanism.subject.rooms():
+    for _, query in mechanism.subject.list_queries():
         plain = mechanism.plan(query, ())
         sealed = seal_round(plain, key)
         device, frames = _enrol_for(name, sealed, root), set()
         who = enrol.Device.of(device.identity)
         thief = who._replace(seal_key=rootkeys.seal_key(effort.root("another")))
-        for number, reading in enumerate([None, *mechanism.subject.inputs(plain)], 1):
+        for number, reading in enumerate([None, *mechanism.subject.list_readings(plain)], 1):
             round, signed = message(sealed, number)
             values = reading.values if reading else ()
             frame = device.node.answer(signed, lambda _, values=values: values)

@@ -138,7 +138,7 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     entropy is any good.
     """
     root, asked = effort.root("holders"), mechanism.subject.asked
-    modes = dict(asked.modes(plans(mechanism)[0].round))
+    modes = dict(asked.list_modes(plans(mechanism)[0].round))
     yield from _attack_sealed(root)
     yield _of_the_system(modes["sealed"], root)
     if "keyholder" not in modes:
@@ -246,7 +246,7 @@ def streams_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield _continues(chain)
     yield _uniform(effort)
     asked = mechanism.subject.asked
-    for mode, round in asked.modes(plans(mechanism)[0].round):
+    for mode, round in asked.list_modes(plans(mechanism)[0].round):
         yield from _devices(round, mode, asked.SENSORS, chain)
         if mode == "sealed":
             yield from _devices(round, mode, asked.SENSORS, chain, " without a system's entropy")

@@ -134,7 +134,7 @@ class WatchedDevice:
         self._hold(not over, "it counts more than it answered and lost")
         self._hold(not self.out or budget.exhausted, "a spent budget came back")
         if budget.limits != self.held:
-            self._hold(not asked.looser(self.held, budget.limits), "its limits are looser")
+            self._hold(not asked.list_loosened(self.held, budget.limits), "its limits are looser")
         self.epoch, self.held, self.newest, self.paid = budget.epoch, budget.limits, -1, b""
 
     def ask(self, asked: Any, values: Any, whole: bool = True, key: bytes = SITE_KEY) -> None:
@@ -181,7 +181,9 @@ class WatchedDevice:
         if signed == self.paid and not charged:
             return
         newest = max(self.newest, self.ever - PAID_AHEAD + 1)
-        self.faults += asking.too_much(asked, self.held, self.device.mode, who.sensor, newest)
+        self.faults += asking.list_violations(
+            asked, self.held, self.device.mode, who.sensor, newest
+        )
         cost = asking.cost(asked, self.held)
         self._hold(charged >= cost, "an answer was not charged in full")
         self._hold(charged <= cost * Fraction(1001, 1000) + 1, "a Round cost more than its price")
@@ -212,7 +214,9 @@ class WatchedDevice:
         self.looks.append(said)
         if now != self.held:
             self._hold(genuine, "limits that nobody signed were taken")
-            self._hold(not self.device.asked.looser(self.held, now), "its limits are looser")
+            self._hold(
+                not self.device.asked.list_loosened(self.held, now), "its limits are looser"
+            )
             self.held, self.paid = now, b""
 
     def sleep(self) -> None:

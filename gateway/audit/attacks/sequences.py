@@ -56,7 +56,7 @@ class Siege:
         """Return what is read next, which is the secret: of the two lives it is not the same."""
         self.reads += 1
         sensors = self.life.device.identity.sensors
-        return self.asking.seen(self.round, (1 + 17 * self.secret) * self.reads, sensors)
+        return self.asking.make_readings(self.round, (1 + 17 * self.secret) * self.reads, sensors)
 
     def _next_number(self) -> int:
         self.number = max(self.number, self.life.ever) + 1
@@ -94,12 +94,12 @@ class Siege:
     def forge_round(self) -> None:
         """Forge a Round that is worse, most times, with the site's key."""
         self.life.ask(
-            self.asking.forged(self.round, self.fate, self.life.ever), self.read_values()
+            self.asking.forge_round(self.round, self.fate, self.life.ever), self.read_values()
         )
 
     def forge_twin(self) -> None:
         """Forge a Round under the number of the last one, with something else in it."""
-        forged = self.asking.forged(self.round, self.fate, self.life.ever)
+        forged = self.asking.forge_round(self.round, self.fate, self.life.ever)
         self.life.ask(forged._replace(number=self.last.number), self.read_values())
 
     def forge_keyless(self) -> None:
@@ -156,7 +156,7 @@ class Siege:
         if kind < 3:
             paced = held._replace(version=held.version + 1, pace_ms=held.pace_ms + kind)
             self.order = paced._replace(budget=held.budget - held.budget // 100 * kind)
-        elif kind == 3 and not objection(near := self.asking.near(held, self.fate)):
+        elif kind == 3 and not objection(near := self.asking.vary_limits(held, self.fate)):
             self.order = near
         self.life.tighten(self.order, genuine=kind < 5)
 
@@ -191,7 +191,7 @@ DRAWN = (
     "ask ask ask ask repeat repeat ask_old ask_failing ask_failing ask_garbage "
     "forge_round forge_twin forge_twin forge_keyless cut_power cut_power restart sleep "
     "lose_sleep put_slot_back tighten tighten turn_clock deliver_frames"
-).split()
+)
 WRITTEN = (
     "ask ask_failing forge_twin forge_twin forge_twin forge_twin repeat ask",
     "ask_failing tighten repeat ask ask_failing tighten repeat",
@@ -205,7 +205,7 @@ WRITTEN = (
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is wrong of what devices did, and what could be told of what they had read."""
     plan = plans(mechanism)[0]
-    for mode, asked in subject_of(plan.round).modes(plan.round):
+    for mode, asked in subject_of(plan.round).list_modes(plan.round):
         faults: list[str] = []
         unlike: list[str] = []
         answered = acts = 0
@@ -248,7 +248,7 @@ def _life(
         given = lambda count: system.bits(8 * count).to_bytes(count, "big")  # noqa: E731
         stack.enter_context(replace(entropy, "os_entropy", given))
         asking = subject_of(asked)
-        budget = int(asking.cost(asked, asking.limits(asked, 0)) * ANSWERS) + 1
+        budget = int(asking.cost(asked, asking.make_limits(asked, 0)) * ANSWERS) + 1
         device = Device(asked, root, slots=flash, mode=mode, budget=budget, sensors=asking.SENSORS)
         life = WatchedDevice(device, flash, blocks, mechanism.subject, naps=number % 2 == 0)
         house = None
@@ -256,8 +256,8 @@ def _life(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             house = House(folder, asked, [device])
             stack.callback(lambda: house.store.close())
-        siege = Siege(life, fate, secret, house)
-        for act in script or (DRAWN[fate.below(len(DRAWN))] for _ in range(ACTS)):
+        siege, acts = Siege(life, fate, secret, house), DRAWN.split()
+        for act in script or (acts[fate.below(len(acts))] for _ in range(ACTS)):
             if life.dead:
                 break
             siege.act(act)

@@ -30,7 +30,7 @@ def moments_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     round = plans(mechanism)[0].round._replace(number=1)
     root = effort.root("moments")
-    for mode, asked in mechanism.subject.asked.modes(round):
+    for mode, asked in mechanism.subject.asked.list_modes(round):
         yield from _claim_order(asked, root, mode)
         yield _on_the_tick(asked, root, mode)
         yield _speaks(asked, root, mode)
@@ -70,7 +70,7 @@ def _slow_draws(
 
     def slow(*given: Any) -> Any:
         noise = draw(*given)
-        now_ms[0] += takes_ms(int(TICK_MS * asking.size(round, noise)))
+        now_ms[0] += takes_ms(int(TICK_MS * asking.measure_draw(round, noise)))
         slowed[0] += 1
         return noise
 
@@ -92,7 +92,7 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
                 ticker.poll(now_ms[0])
                 now_ms[0] += 7
             came, frame = now_ms[0], None
-            asked = asking.another(round, number // 4)
+            asked = asking.vary_round(round, number // 4)
             # Nothing may lie ready for the first Round of a boot either: it brings the weights.
             slowest[0] = TICK_MS - 10 if number % 4 == 0 or number == 1 else 3 * TICK_MS
             ticker.take(message(asked, number)[1], lambda params: device.seen(5), now_ms[0])
@@ -238,9 +238,9 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
 
 def _of_places(mechanism: Any, root: bytes) -> Iterator[Claim]:
     subject = mechanism.subject
-    for name, query in subject.rooms():
+    for name, query in subject.list_queries():
         round = mechanism.plan(query, ())
-        limits, readings = subject.limits(round, ANSWERS), subject.inputs(round)
+        limits, readings = subject.make_limits(round, ANSWERS), subject.list_readings(round)
         told = tuple(readings[at].values for at in (0, len(readings) // 2, -1))
         devices = [Device(round, root, held=limits) for _ in told]
         yield from _compare(name, devices, [told] * (2 * ANSWERS))
@@ -324,8 +324,8 @@ def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
 def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield what a device answers in all its life, over a start, and what that adds up to."""
     times, one = query.readings, subject.price_answer(round)
-    device, answers = Device(round, root, held=subject.limits(round, times)), 0
-    where = subject.inputs(round)[0].values
+    device, answers = Device(round, root, held=subject.make_limits(round, times)), 0
+    where = subject.list_readings(round)[0].values
     for number in range(1, 2 * times + 3):
         if number == 2 * times + 2:  # a start costs what is left of a lease
             device.boot()
@@ -358,11 +358,11 @@ def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     less = round.guarantee._replace(epsilon=(num, 1000 * den))
     asked = [(f"a promise of {num}/{1000 * den}", round._replace(guarantee=less), "sealed")]
     asked += [("a key that is held", round, "keyholder")]
-    asked += [(words, bent, "sealed") for words, bent in subject.bend(round)]
-    answered, limits = [], subject.limits(round, ANSWERS)
+    asked += [(words, bent, "sealed") for words, bent in subject.list_bad_rounds(round)]
+    answered, limits = [], subject.make_limits(round, ANSWERS)
     for words, bent, mode in asked:
         device = Device(round, root, held=limits, mode=mode)
-        frame = device.ask(1, subject.inputs(round)[0].values, bent)
+        frame = device.ask(1, subject.list_readings(round)[0].values, bent)
         if frame is not None or device.budget.spent:
             answered.append(words)
     sentence = f"{name}: no Round is answered or charged that asks for more than a device may give"

@@ -327,7 +327,7 @@ def _claim_paid() -> Iterator[Claim]:
         subject: Any = mechanism.subject
         if subject is None or subject.KIND != "distributed":
             continue
-        query = next(query for _, query in subject.rooms() if subject.replaces(query))
+        query = next(query for _, query in subject.list_queries() if subject.is_replacement(query))
         made, drawn = roster.enrol(enrol.enrol_fleet(SITE, query.users), query)
         place, where = budgets.keep_in_memory(), wire.round_topic(SITE, mechanism.name)
         budgets.provision(made, cap_limits(Fraction(*query.epsilon), 1, 0.0), place)

@@ -80,17 +80,17 @@ def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
     subject = mechanism.subject
     if hasattr(subject, "asked"):
         asking, plan = subject.asked, plans(mechanism)[0].round
-        for mode, round in asking.modes(plan):
-            price = asking.cost(round, asking.limits(round, 0))
-            held = asking.limits(round, int(price * ANSWERS) + 1)
+        for mode, round in asking.list_modes(plan):
+            price = asking.cost(round, asking.make_limits(round, 0))
+            held = asking.make_limits(round, int(price * ANSWERS) + 1)
             device = partial(Device, round, held=held, mode=mode, sensors=asking.SENSORS)
-            reads = partial(asking.seen, round, sensors=asking.SENSORS)
+            reads = partial(asking.make_readings, round, sensors=asking.SENSORS)
             yield Kind(mode, device, _ask, reads, ANSWERS)
         return
     # Epsilon is promised for so many answers, so they are counted.
-    query = replace(next(iter(subject.rooms()))[1], readings=FEW, window_h=HOURS)
+    query = replace(next(iter(subject.list_queries()))[1], readings=FEW, window_h=HOURS)
     round, held = mechanism.plan(query, ()), mechanism.serving.limits(query, 0.0)
-    inputs = [reading.values for reading in subject.inputs(round)]
+    inputs = [reading.values for reading in subject.list_readings(round)]
 
     def seen(number: int) -> tuple[int, ...]:
         return tuple(inputs[number % len(inputs)])
@@ -323,7 +323,7 @@ DRAWN = (
     "ask ask_all ask_all ask_all ask_failing ask_slowly ask_slowly skip_numbers "
     "cut_power restart sleep wait wait wait_hour wait_hour wait_hour wait_window "
     "wait_window wait_month tighten"
-).split()
+)
 
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -355,15 +355,15 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def _first_rounds(mechanism: Any) -> Iterator[Any]:
-    return (mechanism.plan(query, ()) for _, query in mechanism.subject.rooms())
+    return (mechanism.plan(query, ()) for _, query in mechanism.subject.list_queries())
 
 
 def run_device(kind: Kind, rng: Any, secret: int) -> Life:
     """Return what came of one device."""
-    life = Life(kind, rng, secret)
+    life, acts = Life(kind, rng, secret), DRAWN.split()
     life.act("ask_late")
     for _ in range(ACTS):
-        life.act(DRAWN[rng.below(len(DRAWN))])
+        life.act(acts[rng.below(len(acts))])
         if life.faults:
             break
     return life

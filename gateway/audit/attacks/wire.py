@@ -43,7 +43,7 @@ def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
     unsaid, taken, sent = 0, 0, []
     for turn in range(tries):
         held = device.budget.limits
-        asked = device.asked.near(held, rng)
+        asked = device.asked.vary_limits(held, rng)
         if objection(asked):
             continue
         sent.append(post.pack_limits(asked, key, topic))
@@ -52,7 +52,7 @@ def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Clai
         now = device.budget.limits
         if now != held:
             taken += 1
-            loosened += device.asked.looser(held, now)
+            loosened += device.asked.list_loosened(held, now)
         if not again and now != asked:
             unsaid += bool(ack["taken"]) or not ack["why"]
         if turn % 25 == 0:  # a start of the device must not bring old limits back
@@ -280,7 +280,7 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
         return device.seen(reads[0])
 
     for _ in range(tries):
-        asked = device.asked.forged(round, rng, device.budget.round)
+        asked = device.asked.forge_round(round, rng, device.budget.round)
         if paid is not None:  # what bears its number, or it itself
             asked = asked._replace(number=paid.number) if rng.below(4) else paid
         signed = post.pack_round(asked, SITE_KEY, wire.round_topic(SITE, round.mechanism))
@@ -299,7 +299,7 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
             if asked == paid:
                 paid = None
                 continue
-        wrong += device.asked.too_much(
+        wrong += device.asked.list_violations(
             asked, device.limits, device.mode, device.identity.sensor, newest
         )
         wrong += _law(subject, asked) if answered <= laws else []
@@ -364,7 +364,7 @@ def _again(round: Any, root: bytes) -> Claim:
 
 def _claim_meta(round: Any, root: bytes) -> Iterator[Claim]:
     """Yield whether everybody can see who holds a key, and how far a device will go."""
-    for mode, asked in subject_of(round).modes(round):
+    for mode, asked in subject_of(round).list_modes(round):
         device = Device(asked, root)
         said = device.node.meta()
         yield claim_fact(

@@ -21,8 +21,8 @@ from physics.rooms.day import day as day_of
 from physics.rooms.plan import describe_redrawing
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
-from recovery.thermal import Query, calibration
-from recovery.thermal.noise import follower
+from recovery.thermal import Query, calibrate_query
+from recovery.thermal.noise import make_follower
 
 from ... import mechanisms
 from ...mechanisms import Verbs
@@ -82,7 +82,7 @@ def ask(
     rounds: list[Asked] = []
     ratio = (query.step or FINEST).as_integer_ratio()
     levels = _levels(query, read, baseline_c)
-    followers: list[Any] = [follower(query) for _ in levels]
+    followers: list[Any] = [make_follower(query) for _ in levels]
     learnt = query.empty_readings
     for at_s in moments_s:
         round = mechanism.plan(query, [asked.release for asked in rounds])
@@ -284,7 +284,7 @@ def lines(played: Played) -> list[str]:
     first = played.releases[0].round
     return [
         *told,
-        noise_line(played, played.query, calibration(played.query).sigma),
+        noise_line(played, played.query, calibrate_query(played.query).sigma),
         *describe_baseline(played.query),
         "",
         *round_lines(played),

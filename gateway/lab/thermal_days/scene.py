@@ -15,7 +15,7 @@ from physics.instruments.chain import complete_levels
 from physics.rooms.day import day
 from physics.rooms.records import Room
 from recovery.thermal import Query
-from recovery.thermal.noise import follower
+from recovery.thermal.noise import make_follower
 
 from ...faults import OperatorFault
 from ...mechanisms.summary import format_place
@@ -71,7 +71,7 @@ class Scene:
         query, kinds = self._query, self._thermometers.kinds
         try:
             recorded = complete_levels(self._thermometers.measure_level(empty_k, self.at_s))
-            own, tables = lambda: follower(query), query.sampler == "table"
+            own, tables = lambda: make_follower(query), query.sampler == "table"
             fleet = Fleet(devices, kinds, self._world, recorded, own, tables=tables)
         except ValueError as fault:
             raise OperatorFault(str(fault)) from fault

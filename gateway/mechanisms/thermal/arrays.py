@@ -28,7 +28,7 @@ from recovery.distance import earth_movers
 from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 from recovery.noise.gaussian import zcdp_epsilon
-from recovery.thermal import Query, calibration, plan
+from recovery.thermal import Query, calibrate_query, plan
 from recovery.thermal.frames import Blur, fit_blur, people, recover
 
 from ... import mechanisms
@@ -253,7 +253,7 @@ def table(
     rows, delta = [], query.delta[0] / query.delta[1]
     for epsilon in EPSILONS:
         asked = replace(query, epsilon=(epsilon, 1), readings=1)
-        made = calibration(asked)
+        made = calibrate_query(asked)
         together = zcdp_epsilon(len(bare) * made.rho[0] / made.rho[1], delta)
         veiled = [draw_frame(recorded, asked, frame, rng) for frame in range(len(bare))]
         rows.append(_row(epsilon, together, made.sigma, veiled, bare, label))
@@ -372,7 +372,7 @@ def play_frames(
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
     return [
         *_array_lines(array, clips),
-        f"All {query.readings} frames under one budget, {calibration(query).sigma:.3g} K of noise "
+        f"All {query.readings} frames under one budget, {calibrate_query(query).sigma:.3g} K of noise "
         f"on each pixel. People counted in their mean: {int(window.people.sum())}. "
         + " ".join(fact.sentence for fact in facts(window.found)),
         *sentences(window.found.guarantee),

@@ -8,7 +8,7 @@ from typing import Any
 
 from recovery.maps.guarantee import ratio_text, round_up
 from recovery.noise.worst import find_least_shown
-from recovery.thermal import Query, calibration
+from recovery.thermal import Query, calibrate_query
 from recovery.thermal.curve import (
     BLIND,
     Converter,
@@ -355,7 +355,7 @@ def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     ):  # then no converter is fine enough to be worth buying
         return describe_spread_fault(room(query)).rstrip(".")
     unit, own = " K" if query.grid.cell_mm else "", _flips(query)
-    sigma = calibration(query).sigma
+    sigma = calibrate_query(query).sigma
 
     def _name_step(seen: Fraction, behind: Fraction) -> str:
         first = f"{ratio_text(seen.as_integer_ratio())}{unit}"

@@ -66,7 +66,7 @@ from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query
 from recovery.thermal.curve import Converter, compare_choices, curve, presence
 from recovery.thermal.guarantee import adjust_epsilon, compute_true_promise, exact_delta
-from recovery.thermal.noise import follower
+from recovery.thermal.noise import make_follower
 from recovery.thermal.query import cell_m, protected_cells, standing_room, unknown_physics
 from recovery.thermal.seen import sensors_m
 
@@ -187,7 +187,7 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
         warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
     round, releases = first_round(query), []
     params = params_of(round)
-    level = follower(query)
+    level = make_follower(query)
     for number in range(1, query.readings + 1):
         asked, there = round._replace(number=number), number > query.empty_readings
         warm, exponent = sensors.see(warmth * there, world), params.exponent
@@ -272,7 +272,7 @@ def numbers(
 
 
 def _promise(query: Query, there: float) -> dict[str, Any]:
-    promise, made = first_round(query).guarantee, thermal.calibration(query)
+    promise, made = first_round(query).guarantee, thermal.calibrate_query(query)
     (epsilon, delta), cells = compute_true_promise(query, made), protected_cells(query)
     squares, at = (made.sensitivity_squared, made.variance), exact_delta(query)
     return {
@@ -295,7 +295,7 @@ def _promise(query: Query, there: float) -> dict[str, Any]:
 
 
 def _noise(query: Query) -> dict[str, Any]:
-    made, planned = thermal.calibration(query), first_round(query)
+    made, planned = thermal.calibrate_query(query), first_round(query)
     params, grain = params_of(planned), Fraction(2) ** -made.exponent
     return {
         "sensitivity": made.sensitivity,
@@ -316,7 +316,7 @@ def _noise(query: Query) -> dict[str, Any]:
 
 
 def _window(query: Query, every_s: float | None) -> dict[str, Any]:
-    rho = Fraction(*thermal.calibration(query).rho)
+    rho = Fraction(*thermal.calibrate_query(query).rho)
     nano = math.ceil(NANO * rho)
     total, delta = query.readings * rho, check_ratio(exact_delta(query), "delta")
     return {
@@ -349,7 +349,7 @@ def _spans(query: Query) -> dict[str, int]:
 
 def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
     """Return what other windows and cadences cost under the same epsilon for each window."""
-    made = thermal.calibration(query)
+    made = thermal.calibrate_query(query)
     one = math.sqrt(made.variance / query.readings) * 2.0**-made.exponent
     rows = []
     for row in cadences(query.window_h):

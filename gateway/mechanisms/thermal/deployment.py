@@ -11,7 +11,7 @@ from edge.core.tightening import looser
 from edge.mechanisms.thermal import params_of
 from recovery.maps.guarantee import ratio_text, round_up
 from recovery.noise.worst import NOT_BEHIND
-from recovery.thermal import Query, calibration, plan
+from recovery.thermal import Query, calibrate_query, plan
 from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
 
@@ -199,7 +199,7 @@ def cautions(query: Query) -> list[str]:
     """Return by how much a converter behind the one that is read widens the noise, where it is."""
     if not query.behind:
         return []
-    wider = calibration(query).sigma / calibration(replace(query, behind=NOT_BEHIND)).sigma
+    wider = calibrate_query(query).sigma / calibrate_query(replace(query, behind=NOT_BEHIND)).sigma
     if wider <= WIDER:
         return []
     behind = ratio_text(query.behind.as_integer_ratio())

@@ -20,7 +20,7 @@ from edge.core.table import ARRAY
 from recovery.noise import check_ratio
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_epsilon
-from recovery.thermal import Query, calibration
+from recovery.thermal import Query, calibrate_query
 from recovery.thermal.guarantee import exact_delta
 
 from ...devices.enrol.capped import PACE
@@ -37,7 +37,7 @@ def grant(query: Query, every_s: float) -> Any:
         OperatorFault: the query cannot be served, or its promise is too fine for a budget.
     """
     try:
-        made = calibration(query)
+        made = calibrate_query(query)
         pace_ms = min(round(1000 * PACE * every_s), MOST[5])
         first = Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, pace_ms)
         cost = price(first, made.exponent, made.variance)
@@ -90,7 +90,7 @@ def check_held(query: Query, held: Mapping[str, Any]) -> None:
     Raises:
         OperatorFault: some do.
     """
-    made = calibration(query)
+    made = calibrate_query(query)
     planned = Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, 0)
     cost = price(planned, made.exponent, made.variance)
     for name, own in held.items():
@@ -116,7 +116,7 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
     Raises:
         OperatorFault: some were not.
     """
-    made = calibration(query)
+    made = calibrate_query(query)
     for name, own in held.items() if query.sampler == "table" else ():
         least, planned = align_grains(own.variance, own.exponent, made.variance, made.exponent)
         if sensors.get(name, 0) >= ARRAY and least < planned:

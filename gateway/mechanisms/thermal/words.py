@@ -55,7 +55,7 @@ def label(query: Query, guarantee: Guarantee) -> str:
     epsilon = f"epsilon {guarantee.epsilon[0] / guarantee.epsilon[1]:g}"
     if not is_printed(query):
         return epsilon
-    given, delta = compute_true_promise(query, thermal.calibration(query))
+    given, delta = compute_true_promise(query, thermal.calibrate_query(query))
     return f"{epsilon} as printed, really {round_up(given)} (or delta {round_up(delta, 2)})"
 
 

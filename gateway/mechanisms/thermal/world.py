@@ -19,7 +19,7 @@ from physics.scenes import Scene, from_sources_file, random_sources
 from physics.sensors import PointSensors, grains
 from recovery.bayes.yardstick import Yardstick, bayes_yardstick
 from recovery.thermal import Query, operator
-from recovery.thermal.noise import follower
+from recovery.thermal.noise import make_follower
 from recovery.thermal.query import cell_m, standing_room
 from recovery.thermal.seen import deviation, sensors_m
 
@@ -93,7 +93,7 @@ class Room:
 
     @cached_property
     def _level(self) -> Any:
-        return follower(self.query)
+        return make_follower(self.query)
 
     def beyond(self) -> str:
         """Return a clause about sources that the noise is not made for; empty without any."""
@@ -186,7 +186,7 @@ def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
             devices,
             room.sensors,
             room.world,
-            follower=lambda: follower(room.query),
+            follower=lambda: make_follower(room.query),
             alone=room.query.empty_readings,
             tables=room.query.sampler == "table",
         )

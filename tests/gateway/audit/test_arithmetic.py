@@ -230,7 +230,7 @@ def of_few_sensors() -> Any:
     """Return the subject of the thermal mechanism with its smallest room alone."""
     few = "few sensors, key holder"
     subject: Any = SimpleNamespace(**vars(cases))
-    subject.rooms = lambda: [(few, dict(cases.rooms())[few])]
+    subject.list_queries = lambda: [(few, dict(cases.list_queries())[few])]
     return subject
 
 

@@ -264,7 +264,7 @@ def test_a_verb_that_no_layer_called_fails(monkeypatch: pytest.MonkeyPatch) -> N
     """All four are on the way from a reading to a map."""
 
     def plans(mechanism: Any, effort: Effort) -> Iterator[Claim]:
-        mechanism.plan(next(iter(mechanism.subject.rooms()))[1], ())
+        mechanism.plan(next(iter(mechanism.subject.list_queries()))[1], ())
         yield claim_fact("a promise", True, samples=1)
 
     few = [layer(plans)]

@@ -193,21 +193,21 @@ def test_devices_that_tell_their_place_keep_to_what_was_promised(name: str) -> N
 def test_every_mechanism_says_how_its_devices_are_asked(mechanism: Any) -> None:
     """An honest device answers an honest Round in every mode, pays for it, and not twice."""
     asked = mechanism.subject.asked
-    _, query = next(iter(mechanism.subject.rooms()))
-    for mode, round in asked.modes(mechanism.plan(query, ())):
+    _, query = next(iter(mechanism.subject.list_queries()))
+    for mode, round in asked.list_modes(mechanism.plan(query, ())):
         device = Device(round, bytes(range(32)), sensors=asked.SENSORS)
         _, signed = message(round, 1)
         frame = device.answer(signed, device.seen(1))
 
-        assert (device.mode, asked.mode(round)) == (mode, mode)
+        assert (device.mode, asked.find_mode(round)) == (mode, mode)
         assert frame is not None, device.node.refusal
         assert asked.cost(round, device.limits) <= device.budget.spent
-        assert not list(asked.too_much(round, device.limits, mode, 0, -1))
-        assert asked.looser(device.limits, device.limits) == ["version"]
+        assert not list(asked.list_violations(round, device.limits, mode, 0, -1))
+        assert asked.list_loosened(device.limits, device.limits) == ["version"]
 
 
 def rounds() -> Iterator[Any]:
-    for _, query in places.rooms():
+    for _, query in places.list_queries():
         made = plan(query, ())
         assert made is not None
         yield made
@@ -216,20 +216,24 @@ def rounds() -> Iterator[Any]:
 def test_what_is_bent_is_more_than_a_device_may_give() -> None:
     """Every Round that asks for too much is found by whoever reckons, or is none that can be."""
     for round in rounds():
-        held = places.limits(round, 3)
-        for words, bent in places.bend(round):
-            assert [*places.asked.too_much(bent, held, "sealed", 0, -1)], words
-        assert [*places.asked.too_much(round, held, "keyholder", 0, -1)]
-        assert [*places.asked.too_much(round, held, "sealed", 0, round.number)]
+        held = places.make_limits(round, 3)
+        for words, bent in places.list_bad_rounds(round):
+            assert [*places.asked.list_violations(bent, held, "sealed", 0, -1)], words
+        assert [*places.asked.list_violations(round, held, "keyholder", 0, -1)]
+        assert [*places.asked.list_violations(round, held, "sealed", 0, round.number)]
 
 
 def test_forged_rounds_are_good_ones_and_bad_ones() -> None:
     """A forger that is always refused, or never, would try nothing."""
     rng = Tape(b"forged")
     for round in rounds():
-        held = places.limits(round, 3)
+        held = places.make_limits(round, 3)
         wrong = [
-            [*places.asked.too_much(places.asked.forged(round, rng, 5), held, "sealed", 0, 5)]
+            [
+                *places.asked.list_violations(
+                    places.asked.forge_round(round, rng, 5), held, "sealed", 0, 5
+                )
+            ]
             for _ in range(400)
         ]
 
@@ -255,7 +259,10 @@ def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
         num, den = round.params[3:5]
         return disk_limits.make_limits(num, den, answers + 1)
 
-    line = {"rooms": lambda: [("line", dict(places.rooms())["line"])], "limits": generous}
+    line = {
+        "list_queries": lambda: [("line", dict(places.list_queries())["line"])],
+        "make_limits": generous,
+    }
     subject: Any = SimpleNamespace(**{name: getattr(places, name) for name in dir(places)} | line)
     found = side_channels.words_claims(replace(find("disk"), subject=subject), Effort())
 

@@ -34,13 +34,13 @@ from recovery import thermal
 from recovery.disk import plan
 from recovery.quadtree import cases as squares
 from recovery.thermal import cases
-from recovery.thermal.search import search
+from recovery.thermal.search import search_neighbours
 
 
 def places(**changed: Any) -> Verbs:
     """Return the mechanism with some of its verbs, or of what the audit knows, changed."""
     known = {name: getattr(recovery.disk.cases, name) for name in dir(recovery.disk.cases)}
-    known["sweeps"] = lambda full: ()
+    known["list_sweeps"] = lambda full: ()
     verbs: dict[str, Any] = {"plan": plan, "report": disk.report, "release": disk.release}
     for name, value in changed.items():
         (verbs if name in verbs else known)[name] = value
@@ -56,10 +56,10 @@ def fails(mechanism: Verbs, words: str = "") -> list[Claim]:
 
 def test_places_as_they_are_keep_their_promise_everywhere() -> None:
     """Every room, and a family that is enumerated through the draw and the veil."""
-    family = [next(iter(recovery.disk.cases.sweeps(False)))]
+    family = [next(iter(recovery.disk.cases.list_sweeps(False)))]
     family = [(family[0][0], family[0][1][:30])]
 
-    assert fails(places(sweeps=lambda full: family)) == []
+    assert fails(places(list_sweeps=lambda full: family)) == []
 
 
 def test_the_worst_ratio_is_over_all_pairs_and_all_answers() -> None:
@@ -263,14 +263,14 @@ def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
     assert 1.15 < moves.measured < 1.25  # on one sensor
 
 
-ROOMS = dict(cases.rooms())
+ROOMS = dict(cases.list_queries())
 CORNER = "sensor in the corner"
 
 
 def test_what_is_found_is_a_pair_of_neighbours() -> None:
     """In the corner there are four cells and one sensor: the worst can be reckoned by hand."""
     query, plan = ROOMS[CORNER], thermal.plan(ROOMS[CORNER], ())
-    found = search(query, plan, Tape(b"corner"), 20)
+    found = search_neighbours(query, plan, Tape(b"corner"), 20)
     near, far = (
         math.exp(-(distance**2) / 0.04) / math.sqrt(0.04 * math.pi) for distance in (0, 0.25)
     )
@@ -299,7 +299,7 @@ def failed() -> Failed:
     def find(mechanism: Any, room: int = 0) -> list[str]:
         names = {name: getattr(squares, name) for name in dir(squares)}
         subject = ModuleType("cases")
-        subject.__dict__.update(names, rooms=lambda: [list(squares.rooms())[room]])
+        subject.__dict__.update(names, list_queries=lambda: [list(squares.list_queries())[room]])
         found = claims(replace(mechanism, subject=subject), Effort())
         return [claim.sentence for claim in found if not claim.holds]
 

@@ -41,7 +41,7 @@ def test_every_promise_says_for_whom_it_holds_and_what_it_does_not_protect(
     mechanism: Mechanism,
 ) -> None:
     """A promise is only as good as what its reader takes it for."""
-    for _, query in mechanism.subject.rooms():
+    for _, query in mechanism.subject.list_queries():
         promise = mechanism.plan(query, ()).guarantee
         said = " ".join(sentences(promise))
         parts = (promise.neighbours, promise.trust, promise.unit, promise.unprotected)

@@ -15,7 +15,7 @@ from recovery.noise import Ratio, check_ratio, parse_ratio
 from recovery.noise.calibrate import calibrate, delta_of_variance, epsilon_of
 from recovery.noise.gaussian import gaussian_delta, gaussian_epsilon, zcdp_epsilon
 from recovery.thermal import plan
-from recovery.thermal.noise import calibration
+from recovery.thermal.noise import calibrate_query
 from recovery.thermal.query import Query
 
 LINE = Grid((100, 1), 0)
@@ -174,18 +174,18 @@ PLANNED = Query(grid=Grid((100, 1), 0), sensors=(50,), spread_m2=0.05, epsilon=(
 
 def test_stating_the_noise_that_an_epsilon_needs_gives_that_epsilon_back() -> None:
     """Both ways round the same law holds, so neither can promise more than the other."""
-    wished = calibration(PLANNED)
+    wished = calibrate_query(PLANNED)
     sigma = Fraction(wished.sigma).limit_denominator(10**6)
     asked = replace(PLANNED, sigma=(sigma.numerator, sigma.denominator), epsilon=(99, 1))
 
-    assert calibration(asked).epsilon == pytest.approx(1, rel=2e-3)
+    assert calibrate_query(asked).epsilon == pytest.approx(1, rel=2e-3)
     promise = plan(asked, []).guarantee
     assert 1 <= Fraction(*promise.epsilon) <= Fraction(1003, 1000)
 
 
 def test_a_promise_is_never_rounded_down() -> None:
     """An epsilon printed too small would be a lie, however little."""
-    made = calibration(replace(PLANNED, sigma=(1, 10)))
+    made = calibrate_query(replace(PLANNED, sigma=(1, 10)))
 
     assert made.epsilon <= Fraction(*epsilon_of(made)) <= made.epsilon + 0.001
 

@@ -31,7 +31,7 @@ from recovery.noise.worst import (
     worst_squares,
 )
 from recovery.thermal import Query, plan
-from recovery.thermal.noise import calibration, operator, room
+from recovery.thermal.noise import calibrate_query, operator, room
 from recovery.thermal.query import protected_cells
 
 # The promise holds at the stated spread and at every longer one, wherever sensors stand.
@@ -66,7 +66,7 @@ def worst(query: Query, exponent: int, spreads: int = 400) -> int:
 @pytest.mark.parametrize("sigma", [None, (1, 2)])
 def test_heat_that_had_longer_is_hidden_too(query: Query, sigma: tuple[int, int] | None) -> None:
     """Between two sensors fresh heat is hardly felt, and the noise for it was far too little."""
-    made = calibration(replace(query, sigma=sigma))
+    made = calibrate_query(replace(query, sigma=sigma))
     fresh = calibrate(
         operator(query),
         query.grid.shape,
@@ -86,7 +86,7 @@ def test_the_printed_formula_is_for_the_stated_spread_and_says_so() -> None:
     """It reproduces figures; what it does not promise stands beside it."""
     query = replace(SPARSE, delta=(1, 10), calibration="paper")
 
-    made = calibration(query)
+    made = calibrate_query(query)
     same = calibrate(operator(query), (20, 1), 1, (1, 1), (1, 10), method="paper")
     assert made == same
     assert "at the stated spread alone" in plan(query, ()).guarantee.unit

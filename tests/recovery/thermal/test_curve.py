@@ -22,7 +22,7 @@ from recovery.thermal.curve import (
     larger_epsilon,
     presence,
 )
-from recovery.thermal.noise import calibration, operator, room
+from recovery.thermal.noise import calibrate_query, operator, room
 from recovery.thermal.query import Query
 
 # What is said of other distances and of presence is true at every spread, not at one alone.
@@ -38,7 +38,7 @@ FULL = replace(CORRIDOR, step=Fraction(1))
 # One person after one minute and after twenty, in a corridor of ten metres: peaks of .09, 2 K.
 def test_a_step_of_a_kelvin_leaves_nothing_to_be_seen() -> None:
     """Fifty sensors that may all flip by a kelvin, and a source that warms none by a third."""
-    found, made = converter(FULL), calibration(FULL)
+    found, made = converter(FULL), calibrate_query(FULL)
 
     assert found.blinds
     # By hand: the two ends of the room over the noise of 24 readings.
@@ -77,7 +77,7 @@ def rounded(changes: np.ndarray, query: Query, exponent: int) -> np.ndarray:
 
 def worst(query: Query, cells: int | None) -> float:
     """The most sigmas that any pair of cells, or presence, is apart at any of many spreads."""
-    made, total = calibration(query), math.prod(query.grid.shape)
+    made, total = calibrate_query(query), math.prod(query.grid.shape)
     longest = float(np.max(length_m(query.grid)))
     x, y = np.arange(total) % query.grid.shape[0], np.arange(total) // query.grid.shape[0]
     pairs = [
@@ -133,10 +133,10 @@ def test_at_the_protected_distance_it_is_what_was_promised(query: Query) -> None
     own = round((query.protect_distance_m or 0.5) / 0.5)
     (row,) = curve(query, (own,))
 
-    assert find_epsilon(query, calibration(query)) == pytest.approx(
-        calibration(query).epsilon, rel=1e-9
+    assert find_epsilon(query, calibrate_query(query)) == pytest.approx(
+        calibrate_query(query).epsilon, rel=1e-9
     )
-    assert row.epsilon <= calibration(query).epsilon * (1 + 1e-9)
+    assert row.epsilon <= calibrate_query(query).epsilon * (1 + 1e-9)
 
 
 # What else would do to the promise: against figures from outside, and the traps behind them.
@@ -184,12 +184,12 @@ def test_the_new_noise_keeps_the_promise() -> None:
     """The second half of each answer: with it the same epsilon holds in that world."""
     for row in rows(DAY).values():
         if row.name != "noise_for_other_walls":
-            made = calibration(row.query)
+            made = calibrate_query(row.query)
 
             assert row.sigma == made.sigma
             assert made.epsilon <= 1.0
     assert rows(DAY)["twice_the_cadence"].sigma == pytest.approx(
-        math.sqrt(2) * calibration(DAY).sigma, rel=0.02
+        math.sqrt(2) * calibrate_query(DAY).sigma, rel=0.02
     )
 
 

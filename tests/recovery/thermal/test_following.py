@@ -10,10 +10,10 @@ import pytest
 
 from edge.core.records import Grid
 from recovery import thermal
-from recovery.thermal import Query, calibration
+from recovery.thermal import Query, calibrate_query
 from recovery.thermal.curve import curve
 from recovery.thermal.guarantee import promise
-from recovery.thermal.noise import bound_drift, follower, raise_square
+from recovery.thermal.noise import bound_drift, make_follower, raise_square
 from recovery.thermal.query import protected_cells
 
 ROOM = Query(
@@ -36,7 +36,7 @@ def test_a_constant_and_what_comes_after_the_veil_cost_nothing() -> None:
     """Bit for bit the noise of before: neither is made of readings that the noise must hide."""
     gateway = replace(ROOM, background="gateway", background_k=3.0, empty_readings=2)
 
-    assert calibration(gateway) == calibration(ROOM)
+    assert calibrate_query(gateway) == calibrate_query(ROOM)
     one, other = thermal.plan(gateway, ()), thermal.plan(ROOM, ())
     assert one.guarantee == other.guarantee
     assert one.params[2:4] != other.params[2:4]  # but the clamp holds what the room may do
@@ -47,8 +47,8 @@ def test_a_constant_and_what_comes_after_the_veil_cost_nothing() -> None:
 def test_the_noise_is_wider_the_faster_a_level_follows(estimate: str) -> None:
     """From nothing, for less than half a grain, to 1 + sqrt(sensors) times and never more."""
     room = ROOM if estimate == "exact" else replace(ROOM, sigma=(1, 2))
-    recorded = calibration(room)
-    made = [calibration(following(Fraction(1, 10**n), room)) for n in (9, 3, 2, 1, 0)]
+    recorded = calibrate_query(room)
+    made = [calibrate_query(following(Fraction(1, 10**n), room)) for n in (9, 3, 2, 1, 0)]
     widths = [one.sigma if estimate == "exact" else one.epsilon for one in made]
 
     assert 0 <= made[0].sensitivity_squared - recorded.sensitivity_squared <= 2
@@ -77,7 +77,7 @@ def test_the_bound_holds_for_sensors_that_feel_a_move_differently() -> None:
 def test_what_is_told_of_distances_counts_the_level_too() -> None:
     """At the protected distance that is what was promised, and a chance of the same noise."""
     query = following(Fraction(1, 100))
-    made = calibration(query)
+    made = calibrate_query(query)
     (row,) = curve(query, [protected_cells(query)])
     apart = math.sqrt(made.sensitivity_squared * query.readings / made.variance)
 
@@ -113,10 +113,10 @@ def test_levels_part_by_what_rounding_shows_of_them() -> None:
 def test_the_noise_is_for_what_the_query_s_own_devices_send(readings: int) -> None:
     """One sensor, for which nothing is rounded up: led apart for a whole window, then swapped."""
     one = replace(ROOM, sensors=(1,), readings=readings, sigma=(1, 1))
-    alone = calibration(one)
+    alone = calibrate_query(one)
     query = following(Fraction(3) / 2**alone.exponent, one)  # three grains an answer
-    made, apart = calibration(query), math.isqrt(alone.sensitivity_squared)
-    here, there, half = follower(query), follower(query), apart // 2
+    made, apart = calibrate_query(query), math.isqrt(alone.sensitivity_squared)
+    here, there, half = make_follower(query), make_follower(query), apart // 2
     for _ in range(readings - 1):
         here.less((apart - half,), made.exponent)
         there.less((-half,), made.exponent)
@@ -154,7 +154,7 @@ def test_what_does_not_go_together_is_refused(fields: dict[str, object], words: 
 def test_the_promise_says_what_follows() -> None:
     """Two promises that differ must read differently."""
     units = {
-        promise(query, calibration(query)).unit
+        promise(query, calibrate_query(query)).unit
         for query in (ROOM, following(Fraction(1, 1000)), following(Fraction(1, 500)))
     }
 

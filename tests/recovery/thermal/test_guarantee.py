@@ -12,7 +12,7 @@ from edge.core.table import BITS, NARROW, SLACK, WIDEST, Sampler
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import slack
-from recovery.thermal import Query, calibration, guarantee, plan
+from recovery.thermal import Query, calibrate_query, guarantee, plan
 from recovery.thermal.curve import curve, presence
 from recovery.thermal.guarantee import compute_true_promise, delta_of_prices, exact_delta
 from recovery.thermal.search import make_parted
@@ -46,7 +46,7 @@ def test_the_delta_that_is_told_is_that_at_the_epsilon_that_was_asked(
     query = Query(Grid((20, 1), 500), (10,), 0.1, epsilon)
     delta = float(Fraction(*query.delta))
 
-    assert 0.9 * delta < compute_true_promise(query, calibration(query))[1] <= delta
+    assert 0.9 * delta < compute_true_promise(query, calibrate_query(query))[1] <= delta
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -57,7 +57,7 @@ def test_delta_pays_for_exact_noise_and_for_all_that_devices_may_draw(query: Que
     is cut, whatever the readings planned.
     """
     mpmath.mp.dps = 40
-    made, asked = calibration(query), planned(query)
+    made, asked = calibrate_query(query), planned(query)
     epsilon, samples = mpmath.mpf(query.epsilon[0]) / query.epsilon[1], 16 * 8 * 2**20
     off = Fraction(*SLACK) * samples * math.prod(query.sensors)
     tables = (1 + mpmath.exp(epsilon)) * off.numerator / off.denominator
@@ -120,7 +120,7 @@ def test_where_a_promise_for_a_longer_way_ends_infinity_is_told() -> None:
 
 def test_prices_add_up_at_the_delta_that_is_left() -> None:
     """The whole budget of a window is worth the epsilon that was promised, at that delta."""
-    asked, made = planned(LINE), calibration(LINE)
+    asked, made = planned(LINE), calibrate_query(LINE)
     total = LINE.readings * Fraction(*made.rho)
 
     assert Fraction(*exact_delta(LINE)) == Fraction(99, 100) / 100000

@@ -11,7 +11,12 @@ from edge.core.records import Grid
 from physics.response import Response
 from recovery.thermal import plan
 from recovery.thermal.curve import curve, presence_square
-from recovery.thermal.noise import calibration, describe_spread_fault, room, spreads_beyond_room
+from recovery.thermal.noise import (
+    calibrate_query,
+    describe_spread_fault,
+    room,
+    spreads_beyond_room,
+)
 from recovery.thermal.query import Query, protected_cells
 from recovery.thermal.search import make_parted
 
@@ -34,7 +39,7 @@ def asking(made: Response, **others: object) -> Query:
 def test_nothing_but_the_noise_that_is_stated_makes_it_narrower() -> None:
     """Every field that has to do with noise, and the sigma that each comes to."""
     query = asking(make_parted(), readings=3)
-    plain = calibration(query)
+    plain = calibrate_query(query)
     for change in (
         {"keyholder": True},
         {"sources_max": 40},
@@ -44,8 +49,8 @@ def test_nothing_but_the_noise_that_is_stated_makes_it_narrower() -> None:
         {"background": "gateway", "background_k": 1.0, "empty_readings": 1},
         {"failure": 0.5},
     ):
-        assert calibration(replace(query, **change)) == plain  # type: ignore[arg-type]
-    loud = calibration(replace(query, sigma=(1, 1000)))
+        assert calibrate_query(replace(query, **change)) == plain  # type: ignore[arg-type]
+    loud = calibrate_query(replace(query, sigma=(1, 1000)))
     assert loud.epsilon > 100
     assert loud.sensitivity_squared * 4.0**-loud.exponent >= 0.99 * plain.sensitivity**2
 
@@ -73,7 +78,7 @@ def test_the_spread_that_is_offered_would_do(query: Query, spread_m2: float, sai
     assert spreads_beyond_room(bad) == (said == "evened out")
     assert offered
     for spread in map(float, offered.groups()):
-        made = calibration(replace(query, spread_m2=spread))
+        made = calibrate_query(replace(query, spread_m2=spread))
         assert made.sensitivity > 1e-3
         assert not spreads_beyond_room(room(replace(query, spread_m2=spread)))
 
@@ -95,14 +100,14 @@ def test_a_converter_behind_flips_every_sensor_by_its_count_as_well(query: Query
     """A move of nearly nothing shows as a fifth and a hundredth of a kelvin on each of them."""
     step, behind = Fraction(1, 100), Fraction(1, 5)
     lone, both = replace(query, step=step), replace(query, step=step, behind=behind)
-    made = calibration(both)
+    made = calibrate_query(both)
     flipped = math.prod(query.sensors) * math.ceil((step + behind) * 2**made.exponent) ** 2
 
     assert made.sensitivity_squared == flipped == presence_square(both, made)
     assert made.step == math.ceil((step + behind) * 2**made.exponent)
-    little = calibration(replace(lone, behind=Fraction(1, 250)))
+    little = calibrate_query(replace(lone, behind=Fraction(1, 250)))
     assert little.step == math.ceil(step * 2**little.exponent)  # in whole steps no move shows more
-    alone = calibration(lone)
+    alone = calibrate_query(lone)
     assert alone.sensitivity_squared < flipped * 4.0 ** (alone.exponent - made.exponent) / 100
     (moved,) = curve(both, [protected_cells(both)])
     assert moved.epsilon == pytest.approx(made.epsilon, rel=0.01)
@@ -113,7 +118,7 @@ def test_the_printed_formula_is_held_to_a_converter_behind_too() -> None:
     printed = replace(LINE, calibration="paper", epsilon=(1, 2), intensity_max=500.0)
     lone = replace(printed, step=Fraction(1, 100))
     both = replace(lone, behind=Fraction(1, 5))
-    one, two = calibration(lone), calibration(both)
+    one, two = calibrate_query(lone), calibrate_query(both)
 
     assert one.exponent == two.exponent
     assert two.sensitivity_squared > one.sensitivity_squared

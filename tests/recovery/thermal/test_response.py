@@ -21,7 +21,7 @@ from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wa
 from physics.rooms.respond import Stretch, pulses, respond
 from recovery.estimators.table import estimate
 from recovery.maps.heatmap import Heatmap
-from recovery.thermal import Query, calibration, plan, recover
+from recovery.thermal import Query, calibrate_query, plan, recover
 from recovery.thermal.noise import room as kernel_room
 from recovery.thermal.seen import make_seen
 
@@ -131,7 +131,7 @@ def test_what_is_sent_never_changes_by_more_than_was_planned(
     room: Room, response: Response, step: Fraction | None
 ) -> None:
     """Somebody walks to be seen, and another path at each moment: run forward, then rounded."""
-    made = calibration(asking(response, step=step))
+    made = calibrate_query(asking(response, step=step))
     before, after = (simulated(room, path, 80.0) for path in made_to_be_seen(room, 2, False))
     change = np.abs(after - before)
     unit = 2.0**-made.exponent if step is None else float(step)

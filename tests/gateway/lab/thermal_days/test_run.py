@@ -20,7 +20,7 @@ from physics.rooms.day import day
 from physics.rooms.plan import plan
 from physics.rooms.records import Door, Room, Wall
 from physics.rooms.respond import Stretch, pulses, trace_doors
-from recovery.thermal import calibration
+from recovery.thermal import calibrate_query
 
 QUIET = ('"8/1"', '"10000000/1"')
 NOISY = ('"8/1"', '"1/1000"')
@@ -69,14 +69,14 @@ def test_the_noise_is_that_of_the_calibration(lived: Callable[..., Any]) -> None
     """What is left of a round without its readings has its deviation; 36 draws, four sigmas."""
     played = lived(NOISY, seed=11)
     exponent = thermal.Params(*played.releases[0].round.params).exponent
-    sigma_k = calibration(played.query).sigma
+    sigma_k = calibrate_query(played.query).sigma
     rest = [
         np.ldexp(np.array(release.values, float), -exponent)
         - played.read.above_k(played.lived.step_of(moment.at_s))
         for moment, release in zip(played.moments, played.releases, strict=True)
     ]
     assert np.std(rest) == pytest.approx(sigma_k, rel=4 / np.sqrt(2 * 36))
-    assert played.releases[0].round.params[4] == calibration(played.query).variance
+    assert played.releases[0].round.params[4] == calibrate_query(played.query).variance
 
 
 def test_one_promise_whichever_way_it_is_asked(
@@ -92,7 +92,7 @@ def test_one_promise_whichever_way_it_is_asked(
     asked = make_model(room_of(room)).query
     assert asked is not None
     always = config.query(config.load(deployment))
-    assert 1 <= calibration(always).sensitivity / calibration(asked).sensitivity < 1.02
+    assert 1 <= calibrate_query(always).sensitivity / calibrate_query(asked).sensitivity < 1.02
     same = ("grid", "sensors", "epsilon", "delta", "step", "intensity_max", "sources_max")
     assert all(getattr(always, name) == getattr(asked, name) for name in same)
 

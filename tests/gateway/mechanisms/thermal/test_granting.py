@@ -78,9 +78,9 @@ def test_one_nano_rho_more_than_the_promise_is_not_granted(
 ) -> None:
     """The negative control: whatever planned the noise, a budget is held against the promise."""
     query = dataclasses.replace(QUERY, readings=1, epsilon=(1, 10))
-    made = granting.calibration(query)
+    made = granting.calibrate_query(query)
     less = dataclasses.replace(made, variance=made.variance * 9999 // 10000)
-    monkeypatch.setattr(granting, "calibration", lambda query: less)
+    monkeypatch.setattr(granting, "calibrate_query", lambda query: less)
     with pytest.raises(OperatorFault, match=r"epsilon 0\.10000\d+, but 0\.1 is promised"):
         grant(query, 0.0)
 
