@@ -113,7 +113,7 @@ class Blurring(Protocol):
         """Return the numbers of a payload that get no noise, and then those that do."""
 
     def find_noise(self, round: Any) -> tuple[str, tuple[int, ...]]:
-        """Return the sampler of `find_noise` whose law each of those numbers gets, with arguments."""
+        """Return the sampler whose law each of those numbers gets, and its arguments."""
 
     def find_sensitivity(self, round: Any) -> Fraction:
         """Return the sensitivity that the round was priced for: squared l2 for a Gaussian."""
@@ -222,7 +222,7 @@ class Central(Protocol):
         """Return a few readings that a device may hold, the extremes and beyond included."""
 
     def find_absent(self, round: Any) -> int | None:
-        """Return the index in `list_readings` of a user who is not there; None where each may change."""
+        """Return the index in `list_readings` of nobody's; None where each user may change."""
 
     def compute_sums(self, round: Any, payloads: Sequence[Sequence[int]]) -> Sequence[int]:
         """Return the whole numbers that a release blurs, before any noise."""

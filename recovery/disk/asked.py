@@ -12,8 +12,7 @@ from typing import Any
 
 from edge.core.budget import NANO, Limits
 from edge.core.records import Round
-from edge.mechanisms import disk_half
-from edge.mechanisms.disk_limits import make_limits
+from edge.mechanisms import disk_half, disk_limits
 from edge.mechanisms.footprint import exp_floor
 
 from .round import domain_of
@@ -109,7 +108,7 @@ def widen_clamp(round: Round) -> Round:
 def make_limits(round: Round, budget: int) -> Limits:
     """Return limits that let just this Round through, and no larger epsilon, for nano-rho."""
     num, den = round.params[3:_HEAD]
-    return make_limits(num, den, 1)._replace(budget=budget)
+    return disk_limits.make_limits(num, den, 1)._replace(budget=budget)
 
 
 def cost(round: Round, held: Limits) -> Fraction:

@@ -10,8 +10,8 @@ from typing import Any
 
 from edge.core.budget import Limits
 from edge.core.records import Grid, Reading, Round
+from edge.mechanisms import disk_limits
 from edge.mechanisms.disk import Table, draw, veil
-from edge.mechanisms.disk_limits import make_limits
 
 from . import asked as disk_audit_asked
 from .query import Query, Scheme
@@ -107,7 +107,7 @@ def price_answer(round: Round) -> Fraction:
 def make_limits(round: Round, answers: int) -> Limits:
     """Return the limits of a device that may give so many answers to such Rounds."""
     num, den = round.params[3:5]
-    return make_limits(num, den, answers)
+    return disk_limits.make_limits(num, den, answers)
 
 
 def list_bad_rounds(round: Round) -> Iterator[tuple[str, Round]]:

@@ -370,9 +370,10 @@ def play_frames(
     write_all(_writers(files, array, query, window, _numbers(array, watch, window, rows)))
     if files.out and not isinstance(window.found, Heatmap):
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
+    sigma_k = calibrate_query(query).sigma
     return [
         *_array_lines(array, clips),
-        f"All {query.readings} frames under one budget, {calibrate_query(query).sigma:.3g} K of noise "
+        f"All {query.readings} frames under one budget, {sigma_k:.3g} K of noise "
         f"on each pixel. People counted in their mean: {int(window.people.sum())}. "
         + " ".join(fact.sentence for fact in facts(window.found)),
         *sentences(window.found.guarantee),
