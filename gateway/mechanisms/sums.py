@@ -12,28 +12,6 @@ from edge.mechanisms import module_of
 from ..faults import OperatorFault
 
 
-def first_limits_of(query: Any, every_s: float, rounds_per_reading: int = 1) -> Any:
-    """Return the first `Limits` of every device: epsilon for all Rounds together.
-
-    A price is rounded up to whole nano-rho, so there is one more for each Round.
-    """
-    from ..devices.enrol import capped
-
-    found = capped.first_limits_of(replace(query, readings=1), every_s)
-    return found._replace(budget=found.budget + rounds_per_reading * query.readings)
-
-
-def check_held(query: Any, sensors: Any, held: Any) -> None:
-    """Check that enrolled devices fit the query: one place each, and within their limits.
-
-    Raises:
-        OperatorFault: one does not, or it would refuse what is asked.
-    """
-    from ..devices.enrol import capped
-
-    capped.check_held(replace(query, readings=1), sensors, held)
-
-
 @dataclass(frozen=True)
 class PlaySums:
     """What all devices of a play mark, in the place of their readings. Private."""

@@ -43,10 +43,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.length,
-    serving=Serving(
-        **{**PURE, "limits": _sums.first_limits_of, "check_held": _sums.check_held},
-        exported=_EXPORTED,
-    ),
+    serving=Serving(**PURE, exported=_EXPORTED),
     cautions=_sums.cautions,
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.crowd_of,

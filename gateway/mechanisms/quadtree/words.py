@@ -11,6 +11,7 @@ from edge.mechanisms.quadtree import length, params_of, sensitivity
 from recovery.quadtree.estimate import count_squares, density
 from recovery.quadtree.schedule import epsilon_of, group_by_map, query_one_map
 
+from ...devices.enrol import capped
 from ...faults import OperatorFault
 from ...output import Stage
 from .. import sums, usual
@@ -78,6 +79,8 @@ def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
 def first_limits_of(query: Any, every_s: float) -> Any:
     """Return the first `Limits` of every device: epsilon for all Rounds of all maps.
 
+    A price is rounded up to whole nano-rho, so there is one more for each Round.
+
     Raises:
         OperatorFault: a served promise must be that nobody knows where a device is.
     """
@@ -91,7 +94,8 @@ def first_limits_of(query: Any, every_s: float) -> Any:
             f"kind under [quadtree] is {query.kind!r}, but enrolled devices report one place "
             'each. Set it to "counts", or try the others with heatveil play quadtree'
         )
-    return sums.first_limits_of(query, every_s, ROUNDS_MOST)
+    found = capped.first_limits_of(replace(query, readings=1), every_s)
+    return found._replace(budget=found.budget + ROUNDS_MOST * query.readings)
 
 
 def check_held(query: Any, sensors: Any, held: Any) -> None:
@@ -101,4 +105,4 @@ def check_held(query: Any, sensors: Any, held: Any) -> None:
         OperatorFault: one does not, or it would refuse what is asked.
     """
     first_limits_of(query, 1.0)
-    sums.check_held(query, sensors, held)
+    capped.check_held(replace(query, readings=1), sensors, held)

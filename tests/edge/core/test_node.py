@@ -572,16 +572,29 @@ def test_a_sensor_that_gives_rubbish_makes_no_frame(value: object) -> None:
     assert drawn[1] - 2000 == thermal.draw(250000, 1, stream)[0]
 
 
-def test_a_round_that_was_paid_for_is_not_answered_below_limits_that_came_since() -> None:
+FINER = LIMITS._replace(version=2, exponent=9, square=4 * LIMITS.square, variance=10**6)
+
+
+@pytest.mark.parametrize(
+    ("tighter", "why"),
+    [
+        (LIMITS._replace(version=2, variance=500000), "limit of 500000"),
+        (FINER, "coarser than this device's limit"),
+        (LIMITS._replace(version=2, budget=1_000_000), "its budget is spent"),
+    ],
+)
+def test_a_round_that_was_paid_for_is_not_answered_below_limits_that_came_since(
+    tighter: Limits, why: str
+) -> None:
     """Its sensor failed, limits were tightened, it comes again: the new ones hold for it too."""
     budget = booted()
     device, thermometer = node(budget=budget), Thermometer()
     device.answer(message(1), failing)
-    device.tighten(tightening(LIMITS._replace(version=2, variance=500000)))
+    device.tighten(tightening(tighter))
 
     assert device.answer(message(1), thermometer) is None
     assert device.answer(message(2), thermometer) is None
-    assert "limit of 500000" in device.refusal
+    assert why in device.refusal
     assert thermometer.reads == 0
 
 

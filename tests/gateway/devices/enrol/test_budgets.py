@@ -323,6 +323,26 @@ def test_a_budget_pays_for_all_readings_and_for_no_more(epsilon: Fraction, readi
     assert disk_limits.exceeds(held, *louder.as_integer_ratio())
 
 
+@pytest.mark.parametrize("readings", [1, 7])
+@pytest.mark.parametrize("mechanism", ["disk", "ranks", "pyramid", "pyramid_sum", "quadtree"])
+def test_a_device_is_enrolled_for_what_is_promised(mechanism: str, readings: int) -> None:
+    """Exactly; but for the rounds of a tree, whose uneven prices are each rounded up."""
+    more: dict[str, Any] = {mechanism: {"devices": 100}}
+    if mechanism == "quadtree":
+        more[mechanism]["adjacency"] = "replace-one"
+    site = Deployment(
+        room={"cells": [4, 4]},
+        privacy={"epsilon": "7/2", "readings": readings},
+        rounds={"mechanism": mechanism},
+        **more,
+    )
+    held = find_service(mechanism).limits(config.query(site), 60.0)
+
+    above = Fraction(*disk_limits.total_epsilon(held)) - Fraction(7, 2)
+    rounds = 64 * readings if mechanism == "quadtree" else 0
+    assert above == rounds * Fraction(2, 10**9) / Fraction(7, 2)
+
+
 @pytest.mark.parametrize("parts", [2, 7, 1000])
 def test_cheap_answers_add_up_to_no_more_than_dear_ones(parts: int) -> None:
     """Who forges Rounds of a small epsilon would else get more than the promised sum."""
