@@ -95,23 +95,25 @@ def test_a_round_over_two_parts_is_released_as_one(store: Store, home: Any) -> N
 def test_a_report_is_in_the_sum_or_hears_that_the_round_is_over(store: Store, home: Any) -> None:
     """Close and commit at once, many times: none counts after the close, none is half in."""
     mine, world = part(store), random.Random(5)
-    late = in_time = 0
+    late, in_time, took_s = 0, 0, 0.005
     with ThreadPoolExecutor(2) as crew:
         for number in range(1, TRIES + 1):
             round = opened(store, home, number)
             rows = list(answers(home, round).values())[:2]
             gate = threading.Barrier(2)
-            wait_s = world.random() * 0.01
+            wait_s = world.random() * 2 * took_s  # so that both sides win at times
 
             def keep(rows: list[Kept] = rows, gate: threading.Barrier = gate) -> int:
+                nonlocal took_s
                 gate.wait()
-                kept = 0
+                kept, began_s = 0, time.monotonic()
                 for row in rows:
                     try:
                         mine.keep([row])
                     except RoundOver:
-                        break
+                        return kept
                     kept += 1
+                took_s = time.monotonic() - began_s
                 return kept
 
             kept = crew.submit(keep)

@@ -18,7 +18,6 @@ from sqlalchemy.exc import IntegrityError
 from edge.core import wire
 from edge.core.records import Round
 from edge.mechanisms import thermal
-from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import OvertakenFault, TakenFault
 from gateway.service.intake.outcomes import Asked, Letter
 from gateway.service.workers import rounds
@@ -27,6 +26,7 @@ from gateway.service.workers.part import part_of
 from gateway.store.places import Database
 from gateway.store.schema import leases
 from gateway.store.store import Store
+from tests.processes import find_free_port
 from tests.waiting import eventually
 
 from .conftest import named
@@ -359,4 +359,4 @@ def test_a_worker_that_wakes_up_after_its_lease_cannot_commit(
     assert store.refused() == []
     release = thermal.release(home.plan, home.payloads(frames), None)
     assert store.release(round) == (release.values, len(frames))
-    assert eventually(lambda: home.receipts.keys() == frames.keys(), 5)
+    assert eventually(lambda: home.receipts.keys() == frames.keys())
