@@ -207,7 +207,6 @@ class Interpreter:
             env={"PATH": os.environ.get("PATH", ""), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
-            timeout=120,
         )
         if ran.returncode:
             raise RuntimeError(f"on {self.name}:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")

@@ -83,7 +83,6 @@ class Cluster:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,  # the server keeps it open, and a pipe would never end
             stderr=subprocess.DEVNULL,
-            timeout=60,
         )
         if ran.returncode:
             log = self.folder / "log"

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PATIENCE_S = 120.0  # the longest that any of them is waited for, where nothing else is said
+PATIENCE_S = 240.0  # the longest that any of them is waited for, where nothing else is said
 
 # Each group is named to it twice: when it is made, and when it is gone.
 GUARDIAN = """

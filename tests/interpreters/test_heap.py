@@ -234,7 +234,6 @@ def run(request, need, folder: Path):
             env={"MICROPYPATH": ":.frozen"},
             capture_output=True,
             text=True,
-            timeout=120,
         )
         if ran.returncode:
             raise RuntimeError(ran.stdout[-2000:] + ran.stderr[-2000:])

@@ -271,7 +271,6 @@ except MemoryError:
         env={"MICROPYPATH": f"{Path(__file__).parents[2]}:.frozen"},
         capture_output=True,
         text=True,
-        timeout=60,
     )
 
     assert ran.stdout == "1 b'frame' 0 2\nno room\n", ran.stderr

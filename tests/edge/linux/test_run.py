@@ -31,7 +31,7 @@ from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
 GUARANTEE = Guarantee((4, 1), (1, 100000), (1, 8), "0.1 m", "local", "2 readings", "presence")
-WAIT_S = 20
+WAIT_S = 60
 
 
 class Converter:
@@ -259,7 +259,7 @@ def test_a_copy_of_the_folder_says_so_and_the_true_device_goes_on(
         assert host.hears(lambda: b"ready" in host.said("state"))
         shutil.copytree(home, copy)
         before = {file.name: file.read_bytes() for file in Path(copy).iterdir()}
-        second = processes.run([*command, copy], capture_output=True, text=True, timeout=WAIT_S)
+        second = processes.run([*command, copy], capture_output=True, text=True)
         assert host.hears(lambda: host.said("state")[-1:] == [b"ready"])
         ran.terminate()
 
@@ -292,9 +292,9 @@ def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
     command = [sys.executable, "-m", "edge.linux.run", home]
     ran = processes.Child(command, env=os.environ, stderr=subprocess.PIPE, text=True)
     assert host.hears(lambda: b"ready" in host.said("state"))
-    second = processes.run(command, capture_output=True, text=True, timeout=WAIT_S)
+    second = processes.run(command, capture_output=True, text=True)
     ran.send_signal(signal.SIGTERM)
-    _, said = ran.communicate(timeout=WAIT_S)
+    _, said = ran.communicate()
 
     assert (ran.returncode, said) == (0, "")
     assert second.returncode == 2
@@ -308,7 +308,7 @@ def test_keys_that_others_can_read_stop_it(device_file: Path, tmp_path: Path) ->
     enrol(str(device_file), str(home), {"name": "tmp117"})
     (home / "heatveil.json").chmod(0o644)
     command = [sys.executable, "-m", "edge.linux.run", str(home)]
-    ran = processes.run(command, capture_output=True, text=True, timeout=WAIT_S)
+    ran = processes.run(command, capture_output=True, text=True)
 
     assert ran.returncode == 2
     assert "chmod 600" in ran.stderr
