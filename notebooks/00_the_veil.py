@@ -35,21 +35,26 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 
-from edge.core.entropy import Tape
-from edge.core.records import Grid, Reading
 from edge.mechanisms.thermal import Params
-from gateway.mechanisms import find, play
+from heatveil import (
+    Grid,
+    Reading,
+    Tape,
+    ThermalQuery,
+    earth_movers,
+    find_mechanism,
+    minimise_l1,
+    play,
+)
 from physics.places import cell_places, sensor_places
 from physics.scenes import Scene
 from physics.sensors import grains
-from recovery.distance import earth_movers
 from recovery.maps.guarantee import sentences
-from recovery.sparse import minimise_l1
-from recovery.thermal import Query, calibrate_query, operator
+from recovery.thermal import calibrate_query, operator
 from recovery.thermal.curve import curve, find_epsilon, presence
 
 corridor = Grid(shape=(100, 1), cell_mm=100)
-query = Query(
+query = ThermalQuery(
     grid=corridor,
     sensors=(50,),
     spread_m2=1.0,  # 0.02 m²/s, the mixing of a ventilated corridor, for fifty seconds
@@ -115,7 +120,7 @@ def readings(round):
     return [Reading(sensor, (value,)) for sensor, value in enumerate(values)]
 
 
-mechanism = find("thermal")
+mechanism = find_mechanism("thermal")
 planned = mechanism.plan(query, [])
 rng = Tape(b"the veil")
 payloads = [mechanism.report(planned, reading, rng) for reading in readings(planned)]

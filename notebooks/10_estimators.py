@@ -40,10 +40,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.special import stdtrit
 
-from physics.kernel import forward, sensitivity
-from recovery.distance import earth_movers
-from recovery.estimators.record import Prior, Seen
-from recovery.estimators.table import ESTIMATORS, estimate
+from heatveil import ESTIMATORS, Prior, Seen, earth_movers, estimate, forward, sensitivity
 from recovery.noise.gaussian import gaussian_epsilon, paper_sigma
 
 CELLS, SENSORS = 100, 50

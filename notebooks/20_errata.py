@@ -26,12 +26,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import chi2
 
-from physics.kernel import forward, heat_kernel, moves, sensitivity
-from recovery.distance import earth_movers
+from heatveil import earth_movers, forward, heat_kernel, minimise_l1, sensitivity
+from physics.kernel import moves
 from recovery.noise.gaussian import gaussian_delta, gaussian_sigma, paper_delivers, paper_sigma
 from recovery.proofs.bounds import corollary_10, theorem_9
 from recovery.proofs.le_cam import lower_bound
-from recovery.sparse import minimise_l1
 
 
 def unit(count):

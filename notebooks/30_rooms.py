@@ -33,10 +33,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from physics.kernel import forward, sensitivity
-from recovery.distance import earth_movers
-from recovery.estimators.record import Prior, Seen
-from recovery.estimators.table import estimate
+from heatveil import Prior, Seen, earth_movers, estimate, forward, sensitivity
 from recovery.noise.gaussian import gaussian_epsilon, gaussian_sigma, zcdp_epsilon
 
 CELLS = np.arange(1, 101) / 100

@@ -32,20 +32,16 @@ import math
 
 import numpy as np
 
-from edge.core.entropy import Tape
-from edge.core.records import Grid, Reading
-from edge.mechanisms.disk import report
 from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.disk import area, compute_true_epsilon, list_crossed
 from gateway.lab.reproduce.disk_peers import Setting, privacy, recover
 from gateway.lab.reproduce.people import city
+from heatveil import DiskQuery, Grid, Reading, Tape, plan, report, wasserstein2
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
-from recovery.disk import Query, plan
 from recovery.disk.channel import channel_of
 from recovery.disk.estimators import estimate
 from recovery.disk.profile import Profile, resolve
-from recovery.distance import wasserstein2
 
 SIDE = 24
 GRID = Grid((SIDE, SIDE), 250_000)  # six kilometres of a made city, in cells of 250 m
@@ -88,8 +84,8 @@ print(f"the earth would have to be moved {blunt_far:.0f} m (W2)")
 # two cells, chances whose ratio is above $e^\epsilon$. A device needs whole numbers and one draw:
 
 # %%
-query = Query(GRID, EPSILON, scheme="dam", estimator="em")
-round_ = plan(query, [])
+query = DiskQuery(GRID, EPSILON, scheme="dam", estimator="em")
+round_ = plan(query)
 reach, far, near, num, den, *octant = round_.params
 print(f"reach {reach} cells, weights {far} to {near}: ratio {near / far:.9f}")
 print(f"e to the {num}/{den} is            {math.exp(num / den):.9f}")
@@ -237,7 +233,7 @@ assert all(row["wave, auto"][0] < 1.5 * row["DAM"][0] for row in scores.values()
 # %%
 small_grid = Grid((12, 12), 0)
 crowd = histogram(city(30_000, np.random.default_rng(44)), small_grid)
-small_round = plan(Query(small_grid, EPSILON), [])
+small_round = plan(DiskQuery(small_grid, EPSILON))
 small_channel = channel_of(small_round)
 truth = crowd / crowd.sum()
 world = np.random.default_rng(45)

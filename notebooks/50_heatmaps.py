@@ -26,16 +26,13 @@ from functools import partial
 
 import numpy as np
 
-from edge.core.entropy import Tape
-from edge.core.noise import dlaplace
-from edge.core.records import Grid
 from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
+from heatveil import Grid, PyramidQuery, Tape, dlaplace, earth_movers, plan
 from physics.crowds.pyramid import release_points
 from physics.points import histogram
-from recovery.distance import earth_movers
 from recovery.peers.grids import Crowd, laplace
-from recovery.pyramid import Query, parts, plan
+from recovery.pyramid import parts
 from recovery.pyramid.dense import heatmap
 from recovery.pyramid.tree import read_tree, reconstruct, solve_program
 
@@ -58,7 +55,7 @@ plain = laplace(crowd, Fraction(2), partial(dlaplace, rng=Tape(b"plain")))
 
 def released(name):
     """Return the public numbers of one round of these people."""
-    round = plan(Query(GRID, (2, 1), users=USERS, estimator=name), ())
+    round = plan(PyramidQuery(GRID, (2, 1), users=USERS, estimator=name))
     return release_points(round, y * SIDE + x, Tape(name.encode()))
 
 

@@ -27,14 +27,11 @@ from fractions import Fraction
 import matplotlib.pyplot as plt
 import numpy as np
 
-from edge.core.entropy import Tape
-from edge.core.records import Grid
 from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
 from gateway.lab.reproduce.ranks import equi_width_map, sorted_maps
+from heatveil import Grid, RanksQuery, Tape, earth_movers, plan
 from physics.crowds.ranks import release_many
-from recovery.distance import earth_movers
-from recovery.ranks import Query, plan
 from recovery.ranks.groups import expected_error, paper_group, rule_group
 from recovery.ranks.order import order_behind
 
@@ -46,9 +43,11 @@ ranks = (np.arange(USERS) + 0.5) / USERS
 
 def released(epsilon, group):
     """Return the places behind one release of everybody, as lines between groups."""
-    query = Query(Grid((64, 1), 0), Fraction(epsilon).as_integer_ratio(), users=USERS, group=group)
+    query = RanksQuery(
+        Grid((64, 1), 0), Fraction(epsilon).as_integer_ratio(), users=USERS, group=group
+    )
     whole = np.minimum((places * CELLS).astype(int), CELLS - 1)
-    return order_behind(release_many(plan(query, ()), whole, Tape(b"notebook")))
+    return order_behind(release_many(plan(query), whole, Tape(b"notebook")))
 
 
 # %% [markdown]

@@ -28,8 +28,6 @@ from fractions import Fraction
 import numpy as np
 
 from edge.core import wire
-from edge.core.entropy import Tape
-from edge.core.records import Grid
 from edge.host import post
 from edge.mechanisms.quadtree import params_of
 from edge.mechanisms.sum_node import SumNode
@@ -40,7 +38,7 @@ from gateway.lab.reproduce.people import city
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import Collecting, Link
-from recovery.quadtree import Query, plan, recover
+from heatveil import Grid, QuadtreeQuery, Tape, plan, recover
 from recovery.quadtree.estimate import count_squares, density
 from recovery.quadtree.schedule import epsilon_of
 
@@ -54,7 +52,7 @@ truth = cells / USERS
 def asked(epsilon, estimator="auto"):
     """Return the query and the releases of all its rounds."""
     ratio = Fraction(epsilon).as_integer_ratio()
-    query = Query(Grid((SIDE, SIDE), 0), ratio, "replace-one", USERS, estimator=estimator)
+    query = QuadtreeQuery(Grid((SIDE, SIDE), 0), ratio, "replace-one", USERS, estimator=estimator)
     releases, tape = [], Tape(b"notebook")
     while round := plan(query, releases):
         releases.append(release_crowd(round, cells, USERS, tape))
@@ -108,7 +106,7 @@ for epsilon in ("1/4", "1", "4"):
 # epsilon is so large here that no noise is in the way of seeing that.
 
 # %%
-small = Query(
+small = QuadtreeQuery(
     Grid((2, 2), 0), (64, 1), "replace-one", 20, dropout=(1, 5), colluders=(1, 10), rounds=1
 )
 made, (drawn,) = roster.enrol(enrol.enrol_fleet("square", 20), small)
@@ -119,7 +117,7 @@ nodes = [
     for who, held in budgets.boot(made.secrets, place).devices
 ]
 nodes = sorted(nodes, key=lambda node: drawn.shard.members.index(node.identity.name))
-round, topic = plan(small, ()), wire.round_topic("square", "quadtree")
+round, topic = plan(small), wire.round_topic("square", "quadtree")
 links = {at: Link(one.identity.mac_key, one.identity.config_key) for at, one in enumerate(nodes)}
 site_key = made.secrets.site_key
 gateway = Collecting(drawn.shard, wire.round_body(round), 16, 4, "square", site_key, links)

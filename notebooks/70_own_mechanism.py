@@ -29,10 +29,10 @@ from fractions import Fraction
 import numpy as np
 
 import heatveil
-from edge.core.records import Grid, Guarantee, Reading, Release, Round
+from edge.core.records import Release, Round
 from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
-from heatveil import Heatmap, Tape
+from heatveil import Grid, Guarantee, Heatmap, Reading, Tape
 from physics.points import histogram
 
 NAME = "steps"

@@ -55,9 +55,6 @@ from functools import partial
 
 import numpy as np
 
-from edge.core.entropy import Tape
-from edge.core.noise import dlaplace
-from edge.core.records import Grid, Reading
 from edge.mechanisms import pyramid_sum as device
 from gateway.lab.maps import show_maps
 from gateway.lab.reproduce.people import city
@@ -65,6 +62,7 @@ from gateway.mechanisms.pyramid_sum.crowd import release as release_sum
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.mechanisms.sums import PlaySums
 from gateway.settings.windows import DAYS, count_answers, windows_in
+from heatveil import Grid, Reading, Tape, dlaplace, earth_movers
 from physics.crowds.disk import count_many
 from physics.crowds.pyramid import release_points
 from physics.crowds.ranks import release_many
@@ -73,7 +71,6 @@ from recovery import disk, pyramid, pyramid_sum, quadtree, ranks
 from recovery.disk.channel import channel_of
 from recovery.disk.estimators import estimate
 from recovery.disk.query import radius_of, scheme_of
-from recovery.distance import earth_movers
 from recovery.peers.grids import Crowd, adaptive_grid
 from recovery.ranks.order import cells_of, places_of
 from recovery.ranks.query import ORDERS
