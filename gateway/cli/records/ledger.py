@@ -88,6 +88,7 @@ def ledger(
         ended, gone = reader.list_ended(), reader.is_deleted()
     budget = min(budget, least or budget)  # what was promised once is not raised by a file
     standing = Ledger(budget, standing.charges)
+    asked, rho = rho, _newest_price(standing, plan.guarantee) or rho
     if as_json:
         told = _exactly(deployment, standing, rho, plan, charges)
         told["promised"] = None if promised is None else json.loads(promised)
@@ -97,7 +98,7 @@ def ledger(
         typer.echo(line)
     if gone:
         typer.echo("note     what this site gathered was deleted: nothing more is asked here")
-    if line := _other_file(standing, rho, plan.guarantee, promised):
+    if line := _other_file(rho, asked, plan.guarantee, promised):
         typer.echo(line)
     for was, ended_s in ended:
         until = datetime.fromtimestamp(ended_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -226,20 +227,31 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     ]
 
 
-def _other_file(standing: Ledger, rho: Fraction, guarantee: Any, promised: str | None) -> str:
+def _newest_price(standing: Ledger, guarantee: Any) -> Fraction | None:
+    """Return what the newest round cost, by which what is left is counted; None without one.
+
+    The file may ask for another price: it was changed, or the variables that `serve` has are not
+    set in this terminal.
+    """
+    if is_distributed(guarantee):  # whose rounds share what there is
+        return None
+    charged = [one.rho for one in standing.charges if one.rho and not one.device]
+    return charged[-1] if charged else None
+
+
+def _other_file(rho: Fraction, asked: Fraction, guarantee: Any, promised: str | None) -> str:
     """Return how a file's rounds differ from those that were charged; empty where they do not."""
-    if promised is None or is_distributed(guarantee):  # whose rounds share what there is
+    if promised is None or is_distributed(guarantee):
         return ""
     now = "this file, with the variables that are set now"
     if promised != terms(guarantee):
         return f"note     {now}, makes another promise than was charged; heatveil check says which"
-    charged = [one.rho for one in standing.charges if one.rho and not one.device]
-    if not charged or charged[-1] == rho:
+    if asked == rho:
         return ""
-    cost, price = (unit_in(promised).format(one, 6) for one in (charged[-1], rho))
+    cost, price = (unit_in(promised).format(one, 6) for one in (rho, asked))
     return (
-        f"note     the newest round cost {cost}; {now}, asks for {price}, and what is left is "
-        "counted in that"
+        f"note     what is left is counted in rounds of {cost}, as the newest was; {now}, asks for "
+        f"{price}"
     )
 
 

@@ -313,8 +313,13 @@ def test_a_larger_promise_in_the_file_does_not_make_more_left(
     """What people were told first is what they are told again."""
     kept.path.write_text(kept.path.read_text().replace("readings = 3", "readings = 300"))
     told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
+    said = " ".join(heatveil("ledger", "--config", kept.path).out.split())
 
     assert Fraction(told["budget"]) == 3 * kept.rho
+    # Two were asked; in rounds of the file's price, which none has cost, more would be left.
+    assert (told["rounds_left"], Fraction(told["round"])) == (1, kept.rho)
+    assert "1 more can be paid for" in said
+    assert "counted in rounds of" in said
 
 
 def test_a_map_of_another_room_is_not_laid_over_this_one(kept: Any) -> None:

@@ -55,12 +55,15 @@ class Desk:
         self.store = Store(path, SITE)
         self.plan = home.round()
         self.alarms: list[Any] = []
+        self.came: list[int] = []  # how many had answered, each time that it was told
         self.begin()
 
     def begin(self) -> None:
         """Start an intake, or start it again."""
-        devices = self.home.devices
-        self.intake = Intake(self.store, devices, lambda *_: None, self.alarms.extend)
+        self.intake = Intake(self.store, self.home.devices, self.progress, self.alarms.extend)
+
+    def progress(self, round: OpenRound | None, _refused: int) -> None:
+        self.came += [] if round is None else [len(round.reports)]
 
     def open(self) -> None:
         places = {name: device.place for name, device in self.home.devices.by_name.items()}
@@ -115,6 +118,29 @@ def test_a_message_is_receipted_after_its_commit_and_let_go_after_that(
         ("receipt", desk.receipt("node-0", taken=True)),
         ("ack", 1),
     ]
+
+
+def test_all_who_answered_are_told_before_the_round_is_closed(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The release follows at once, and whoever reads the log would miss the last of them."""
+    receipted = threading.Event()
+
+    def settle(*_: Any) -> None:  # a broker that is slow, for whose receipts no round waits
+        if desk.intake.wait_complete(0):
+            receipted.wait(30)
+
+    monkeypatch.setattr(desk.diary, "settle", settle)
+    desk.open()
+    for name in desk.home.nodes:
+        desk.bring(name, desk.home.answer(name, desk.plan))
+    complete = desk.intake.wait_complete(30)
+    desk.intake.close_round()
+    came = list(desk.came)
+    receipted.set()
+
+    assert complete
+    assert came[-1:] == [len(desk.home.nodes)]
 
 
 def test_poison_among_good_messages_stops_none_of_them(desk: Desk) -> None:
