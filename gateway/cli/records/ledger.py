@@ -250,8 +250,8 @@ def _other_file(rho: Fraction, asked: Fraction, guarantee: Any, promised: str | 
         return ""
     cost, price = (unit_in(promised).format(one, 6) for one in (rho, asked))
     return (
-        f"note     what is left is counted in rounds of {cost}, as the newest was; {now}, asks for "
-        f"{price}"
+        f"note     what is left is counted in rounds of {cost}, as the newest was; {now}, "
+        f"asks for {price}"
     )
 
 
