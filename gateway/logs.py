@@ -1,9 +1,10 @@
-"""Where the log goes: standard error, in colour on a terminal, else a JSON object a line.
+"""Where the log goes: standard error, plain and in colour on a terminal, else as JSON.
 
 All of it in one form: what libraries, warnings and threads that died have to say comes the same
 way. Nothing in it depends on a reading: counts, reasons, prices and times only. A traceback shows
 lines of code and never what was in the variables, for there are readings and keys among them.
-Standard output belongs to what a command prints. From which level on is said by HEATVEIL_LOG.
+Standard output belongs to what a command prints. HEATVEIL_LOG says from which level on, and may
+ask for the other form.
 
 A line never holds a reading, a payload or a secret, whatever a careless call gives it. A device
 goes by its name from WARNING up, where somebody must find it; below that it has a number that is
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple
 from .faults import OperatorFault
 
 LEVELS = ("debug", "info", "warning", "error")
+FORMS = ("plain", "json")
 VARIABLE = "HEATVEIL_LOG"
 
 
@@ -47,11 +49,12 @@ def to_stderr(level: int = logging.INFO) -> None:
         level: where HEATVEIL_LOG says nothing.
 
     Raises:
-        OperatorFault: HEATVEIL_LOG is no level.
+        OperatorFault: HEATVEIL_LOG is no level and no form.
     """
     import structlog
 
-    level = ask_level() or level
+    wanted, form = read_variable()
+    level, terminal = wanted or level, sys.stderr.isatty()
     before: list[Any] = [
         structlog.processors.add_log_level,
         without_secrets,
@@ -59,14 +62,15 @@ def to_stderr(level: int = logging.INFO) -> None:
         Pseudonyms(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    if sys.stderr.isatty():
+    if form == "plain" or (terminal and not form):
+        bare = structlog.dev.plain_traceback
         last: list[Any] = [
-            structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+            structlog.dev.ConsoleRenderer(colors=terminal, exception_formatter=bare)
         ]
     else:
-        bare = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        closed = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         last = [
-            structlog.processors.ExceptionRenderer(bare),
+            structlog.processors.ExceptionRenderer(closed),
             structlog.processors.JSONRenderer(default=str),
         ]
     structlog.configure(
@@ -77,21 +81,26 @@ def to_stderr(level: int = logging.INFO) -> None:
     _others(level)
 
 
-def ask_level() -> int | None:
-    """Return the level that the environment asks for.
+def read_variable() -> tuple[int | None, str]:
+    """Return the level and the form that the environment asks for, None and "" for none.
 
     Raises:
-        OperatorFault: it is none.
+        OperatorFault: it asks for something else.
     """
     given = os.environ.get(VARIABLE, "")
-    if not given:
-        return None
-    if given.lower() not in LEVELS:
-        raise OperatorFault(
-            f"{VARIABLE} is {given!r} but must be one of {', '.join(LEVELS)}: it says from which "
-            "level on the log is written. Mend it, or leave it out for info"
-        )
-    return logging.getLevelNamesMapping()[given.upper()]
+    level, form = None, ""
+    for word in given.lower().split(",") if given else ():
+        if word in LEVELS:
+            level = logging.getLevelNamesMapping()[word.upper()]
+        elif word in FORMS:
+            form = word
+        else:
+            raise OperatorFault(
+                f"{VARIABLE} is {given!r} but must be one of {', '.join(LEVELS)}, from which on "
+                f"the log is written, or its form, {' or '.join(FORMS)}, or both, as in "
+                "info,plain. Mend it, or leave it out"
+            )
+    return level, form
 
 
 class _Bridge(logging.Handler):

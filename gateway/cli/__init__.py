@@ -114,15 +114,19 @@ app = typer.Typer(
 def heatveil(
     log: Annotated[
         str | None,
-        typer.Option(metavar="LEVEL", help="Log from debug, info, warning or error up."),
+        typer.Option(
+            metavar="LEVEL",
+            help="Log from debug, info, warning or error up. Add plain or json, as in info,plain, "
+            "for that form: else it is plain on a terminal, and JSON elsewhere.",
+        ),
     ] = None,
 ) -> None:
     """Thermal sensors that report warmth without giving away who stood where."""
     if log is not None:
-        from ..logs import ask_level
+        from ..logs import read_variable
 
         os.environ["HEATVEIL_LOG"] = log  # what this process starts is to say as much
-        ask_level()  # a level that is none is refused by every command, whether it logs or not
+        read_variable()  # a level that is none is refused, whether the command logs or not
 
 
 def main(words: list[str] | None = None) -> None:

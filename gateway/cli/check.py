@@ -262,7 +262,7 @@ def check(
             runs = has_gateway(load(path))
             end = "a gateway runs already" if runs else "heatveil serve can run"
             if any(one.sentence.endswith(SPENT) for one in found):
-                end += ", and would ask nothing: the promise is spent"
+                end += ", and would ask nothing: the budget is spent"
         typer.echo(f"{_count(faults, 'fault')}, {_count(notes, 'note')}: {end}")
     if faults:
         raise typer.Exit(1)

@@ -329,7 +329,7 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
         typer.echo(service.run(rounds))
         if rounds is None and not over.is_set():
             typer.echo(f"the page stays up at {page.url} until Ctrl-C")
-            over.wait()  # the promise is spent, but its map can be seen until we are told
+            over.wait()  # the budget is spent, but its map can be seen until we are told
             service.identity.check()
 
 

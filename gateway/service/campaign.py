@@ -134,13 +134,13 @@ TOO_LONG = (
 )
 SPENT = Wording(
     "rounds.spent",
-    "no round opens: what was promised for any {hours} h is spent for now; it comes back as it "
+    "no round opens: the budget for any {hours} h is spent for now; it comes back as it "
     "grows older than that, by this gateway's clock, and then the next round opens",
 )
 _ASKED = Wording("done.asked", "as many rounds as were asked for have been run: {done}")
-_EPSILON = Wording("done.epsilon", "all of epsilon is spent, in {rounds} round{s}")
+_EPSILON = Wording("done.epsilon", "all of the budget is spent, in {rounds} round{s}")
 _READINGS = Wording(
-    "done.readings", "all {rounds} readings that the promise is for have been taken"
+    "done.readings", "all {rounds} readings that the budget is for have been taken"
 )
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more

@@ -233,6 +233,26 @@ def test_the_environment_says_from_which_level_on(level: str, expected: str) -> 
     assert "".join(json.loads(line)["event"] for line in ran.stderr.splitlines()) == expected
 
 
+@pytest.mark.parametrize("terminal", [True, False])
+@pytest.mark.parametrize("wanted", ["", "plain", "json", "warning,plain", "json,warning"])
+def test_lines_are_plain_on_a_terminal_and_json_elsewhere_unless_asked_otherwise(
+    terminal: bool, wanted: str
+) -> None:
+    """A person reads the one, a program the other; a pipe may have either at its end."""
+    script = (
+        f"import sys; sys.stderr.isatty = lambda: {terminal}\n"
+        "from gateway import logs; logs.to_stderr(); logs.log.warning('w', why='x')"
+    )
+    environment = os.environ | {"HEATVEIL_LOG": wanted}
+    command = [sys.executable, "-c", script]
+    ran = processes.run(command, capture_output=True, text=True, env=environment)
+    plain = "plain" in wanted or (terminal and "json" not in wanted)
+
+    assert "why" in ran.stderr
+    assert ran.stderr.startswith("{") != plain
+    assert ("\x1b" in ran.stderr) == (terminal and plain)  # a file is no place for colours
+
+
 PROGRAM = Path(sys.executable).with_name("heatveil")
 # What differs from one run of the same day to the next: clocks, ports, numbers drawn at random.
 OF_THE_RUN = {"timestamp", "seconds", "came", "name", "device", "devices", "topic", "again"}

@@ -490,7 +490,7 @@ def _say_left(deployment: Deployment) -> str:
     if hours := deployment.privacy.window_h:
         silent_h = math.ceil(windows.span_s(hours) / windows.HOUR_S)
         return f"a window that is spent, and is silent for up to {silent_h} h of its own uptime"
-    return "the budget that is left of the promise"
+    return "what is left of the budget"
 
 
 # `heatveil device list|add|remove|rotate|free|shut`.

@@ -211,7 +211,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         answers = f"an answer, of each device; {many} left"
         each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"
     return [
-        f"Site {deployment.site.name}: {share:.1%} of the promise is spent. {end}",
+        f"Site {deployment.site.name}: {share:.1%} of the budget is spent. {end}",
         f"spent    {unit.format(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
         f"so far   epsilon {compute_spent_epsilon(deployment, standing, plan):.4g} of "

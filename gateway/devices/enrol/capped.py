@@ -49,7 +49,7 @@ def cap_limits(epsilon: Fraction, readings: int, every_s: float) -> Any:
 
 
 def compute_remaining(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
-    """Return the limits of a device that comes later: the answers that are left of the promise.
+    """Return the limits of a device that comes later: the answers that are left of the budget.
 
     The ledger counts epsilon squared over two for an answer, the device as much as its cap makes
     of it, which may be more: so answers are told off, and not nano-rho.

@@ -315,7 +315,7 @@ def _first_frame(ear: Listener, deployment: Deployment, who: Identity, say: Say)
         )
     say(
         "first frame  none yet: a board speaks when a round is asked. Does `heatveil serve` run, "
-        f"not paused, with readings left of its promise? It asks every {every_s:g} s"
+        f"not paused, with readings left of its budget? It asks every {every_s:g} s"
     )
 
 

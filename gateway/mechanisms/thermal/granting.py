@@ -58,7 +58,7 @@ def grant(query: Query, every_s: float) -> Any:
 
 
 def reduce_budget(whole: Any, before: int) -> Any:
-    """Return the limits of a device that comes later: its budget is what is left of the promise.
+    """Return the limits of a device that comes later: its budget is what is left of the room's.
 
     Args:
         whole: the limits of the fleet, as `grant`.

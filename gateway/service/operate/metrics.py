@@ -53,7 +53,7 @@ class Metrics:
         self.round_reports = gauge("round_reports", "Devices that answered the last round")
         self.round_enrolled = gauge("round_enrolled", "Devices that the last round asked")
         self.gather_seconds = histogram("gather_seconds", "From a round's opening to its close")
-        self.solve_seconds = histogram("solve_seconds", "Time to draw a map")
+        self.solve_seconds = histogram("solve_seconds", "Wall time to draw a map")
         self.budget_left = gauge("budget_left_rho", "rho that may still be spent")
         self.budget_spent = gauge("budget_spent_rho", "rho that has been spent")
         self.epsilon = gauge("budget_epsilon", "epsilon of the whole promise")

@@ -1,7 +1,7 @@
 // How the page draws: a map along a line or over a plane, with the floor, its sensors and sources.
 // All of it is drawn by a pen: a canvas's own, or one that writes SVG.
 
-import { number, percent } from "./words.js";
+import { clock, number, percent } from "./words.js";
 
 // Black through violet and orange to pale yellow, even in brightness (matplotlib's inferno).
 const HEAT = [[22, 11, 43], [87, 16, 110], [152, 37, 101], [212, 72, 66], [249, 142, 9], [252, 255, 164]];
@@ -474,16 +474,17 @@ export function drawAnswers(pen, { values, outer: [columns, rows], reach: [right
   pen.stroke();
 }
 
-// The rounds of a day, a bar each: [{ at_s, part, solved }].
+// The rounds of a day, or of the minutes of a rehearsal, a bar each: [{ at_s, part, solved }].
 export function drawStrip(pen, rounds, from_s, to_s, width, height, ink) {
   const x = (at_s) => 8 + ((at_s - from_s) / (to_s - from_s)) * (width - 16);
   pen.fillStyle = ink.soft;
   pen.textAlign = "center";
   const hours = Math.round((to_s - from_s) / 3600), step = width < 480 ? 6 : 3;
-  for (let hour = 0; hour <= hours; hour += step) {
-    const left = x(from_s + 3600 * hour);
+  const marks = hours ? Array.from({ length: Math.floor(hours / step) + 1 }, (_, i) => [from_s + 3600 * step * i, `${step * i}:00`]) : [from_s, to_s].map((one) => [one, clock(one, { second: "2-digit" })]);
+  for (const [at_s, text] of marks) {
+    const left = x(at_s), half = pen.measureText(text).width / 2 + 2;
     pen.fillRect(left, height - 20, 1, 4);
-    pen.fillText(`${hour}:00`, Math.min(Math.max(left, 14), width - 18), height - 4);
+    pen.fillText(text, Math.min(Math.max(left, half), width - half), height - 4);
   }
   pen.fillStyle = ink.line;
   pen.fillRect(8, height - 21, width - 16, 1);

@@ -6,6 +6,7 @@ import { at, clock, date, moment, say, t } from "./words.js";
 
 const PAGE = 200, PAGES = 10; // of the API; of a day, so many at most
 const STEP_MS = 700; // between two maps of a day that is played
+const NEAR_S = 900; // rounds that are no further apart have the strip for themselves
 const kept = new Map(); // by number: a map that was published does not change
 const days = new Map(); // by its beginning: the rounds of a day that is over
 let rounds = [], first_s = 0, turn = 0, playing = 0;
@@ -16,6 +17,13 @@ export const view = { number: null, other: null, changed: () => {} };
 const midnight = (at_s) => new Date(1000 * at_s).setHours(0, 0, 0, 0) / 1000;
 const following = (start_s) => midnight(start_s + 26 * 3600); // a day has 23 to 25 hours
 const closedOf = (round) => round.closed_s ?? round.opened_s;
+
+// From when to when the strip goes: of a rehearsal, whose rounds last seconds, not all the day, in
+// which their bars would lie on one another.
+function span() {
+  const from_s = rounds[0]?.at_s, to_s = rounds[rounds.length - 1]?.at_s;
+  return from_s < to_s && to_s - from_s < NEAR_S ? [from_s, to_s] : [first_s, following(first_s)];
+}
 
 // The number of the first round that was opened at this time or later; null where there is none.
 async function firstSince(at_s) {
@@ -80,11 +88,9 @@ async function openDay(start_s) {
   if (!found || mine !== turn) return false;
   first_s = start_s;
   rounds = found;
-  const when = at("when"), end_s = following(start_s);
-  [when.min, when.max] = [start_s, end_s];
   const local = new Date(1000 * start_s);
   at("day").value = `${local.getFullYear()}-${String(local.getMonth() + 1).padStart(2, "0")}-${String(local.getDate()).padStart(2, "0")}`;
-  when.disabled = at("play").disabled = !rounds.length;
+  at("when").disabled = at("play").disabled = !rounds.length;
   say("time-note", rounds.length ? t("time.note") : t("time.none"));
   placeHead();
   redrawStrip();
@@ -93,6 +99,7 @@ async function openDay(start_s) {
 
 // Put the slider where the shown map is, in words that a screen reader says, too.
 function placeHead() {
+  [at("when").min, at("when").max] = span();
   const shown = rounds.find(({ number }) => number === view.number) || (view.number === null ? rounds[rounds.length - 1] : null);
   if (!shown) return;
   at("when").value = shown.at_s;
@@ -105,7 +112,7 @@ export function redrawStrip() {
   if (!width || !first_s) return;
   const style = getComputedStyle(document.documentElement), ink = (name) => style.getPropertyValue(`--${name}`);
   const pen = penOf(canvas, width, 64);
-  drawStrip(pen, rounds, first_s, following(first_s), width, 64, { soft: ink("soft"), line: ink("line"), accent: ink("accent") });
+  drawStrip(pen, rounds, ...span(), width, 64, { soft: ink("soft"), line: ink("line"), accent: ink("accent") });
 }
 
 // A map that was just drawn may be of an older round than those that have closed.

@@ -75,7 +75,7 @@ const TABLE = {
   "map.nobody": ["Probably nobody is there (chance {p}), but this is no proof: somebody may still be there.", "Wahrscheinlich ist niemand da (Wahrscheinlichkeit {p}), aber das ist kein Beweis: es kann trotzdem jemand da sein."],
   "map.answers": ["made from the answers of {n} devices", "aus den Antworten von {n} Geräten"],
   "map.answers.1": ["made from the answer of 1 device", "aus der Antwort von 1 Gerät"],
-  "map.last": ["this is the last map, because the privacy allowance is used up. More maps will come only if the technician sets a new allowance, which protects people less", "dies ist die letzte Karte, denn das Datenschutz-Kontingent ist verbraucht. Weitere Karten gibt es nur, wenn die Technik ein neues Kontingent festlegt; damit sind Personen weniger geschützt als versprochen"],
+  "map.last": ["this is the last map, because the privacy budget is used up. More maps will come only if the technician sets a new budget, which protects people less", "dies ist die letzte Karte, denn das Datenschutz-Budget ist verbraucht. Weitere Karten gibt es nur, wenn die Technik ein neues Budget festlegt; damit sind Personen weniger geschützt als versprochen"],
   "map.ended": ["this is the last map: no more rounds are planned", "dies ist die letzte Karte: weitere Runden sind nicht geplant"],
   "map.exactly": ["For experts: {why}.", "Für Fachleute: {why}."],
   "map.stale": ["A newer map is overdue. If none comes within a few hours, tell the technician.", "Eine neuere Karte ist überfällig. Kommt in einigen Stunden keine, sagen Sie es der Technik."],
@@ -138,17 +138,17 @@ const TABLE = {
   "round.open": ["Round {n} has not ended yet", "Runde {n} ist noch nicht zu Ende"],
   "round.done": ["no more rounds: {why}", "keine Runden mehr: {why}"],
   "round.bar": ["how many have answered", "wie viele geantwortet haben"],
-  "budget.title": ["Privacy allowance", "Datenschutz-Kontingent"],
+  "budget.title": ["Privacy budget", "Datenschutz-Budget"],
   "budget.left": ["{n} rounds left", "noch {n} Runden"],
   "budget.left.1": ["1 round left", "noch 1 Runde"],
-  "budget.out": ["Lasts until {day}. Then there are no more maps, unless the technician sets a new allowance, which protects people less.", "Reicht bis {day}. Dann gibt es keine Karten mehr, es sei denn, die Technik legt ein neues Kontingent fest; damit sind Personen weniger geschützt."],
-  "budget.window": ["The allowance refills by itself: rounds more than about {n} h ago no longer count.", "Das Kontingent füllt sich von selbst: Runden, die mehr als etwa {n} h zurückliegen, zählen nicht mehr."],
+  "budget.out": ["Lasts until {day}. Then there are no more maps, unless the technician sets a new budget, which protects people less.", "Reicht bis {day}. Dann gibt es keine Karten mehr, es sei denn, die Technik legt ein neues Budget fest; damit sind Personen weniger geschützt."],
+  "budget.window": ["The budget refills by itself: rounds more than about {n} h ago no longer count.", "Das Budget füllt sich von selbst: Runden, die mehr als etwa {n} h zurückliegen, zählen nicht mehr."],
   "budget.now": ["Paused, as intended; you need do nothing. The next round comes by itself, as soon as the oldest rounds that still count are about {n} h old.", "Pause, wie vorgesehen; Sie brauchen nichts zu tun. Die nächste Runde kommt von selbst, sobald die ältesten Runden, die noch zählen, etwa {n} h alt sind."],
-  "budget.gone": ["Used up: there are no more maps. Each map gives away a little about people, and the limit that was promised to them is reached. The technician can set a new allowance, but then people are less protected than was promised.", "Verbraucht: Es gibt keine Karten mehr. Jede Karte verrät ein wenig über Personen, und die Grenze, die ihnen versprochen wurde, ist erreicht. Die Technik kann ein neues Kontingent festlegen; dann sind die Personen aber weniger geschützt als versprochen."],
+  "budget.gone": ["Used up: there are no more maps. Each map gives away a little about people, and the limit that was promised to them is reached. The technician can set a new budget, but then people are less protected than was promised.", "Verbraucht: Es gibt keine Karten mehr. Jede Karte verrät ein wenig über Personen, und die Grenze, die ihnen versprochen wurde, ist erreicht. Die Technik kann ein neues Budget festlegen; dann sind die Personen aber weniger geschützt als versprochen."],
   "budget.each": ["Each round uses a part of it; {p} is used up (for experts: epsilon {gone} of {all} for each device)", "Jede Runde verbraucht einen Teil davon; {p} sind verbraucht (für Fachleute: epsilon {gone} von {all} je Gerät)"],
   "budget.all": ["Each round uses a part of it; {p} is used up (for experts: epsilon {gone} of {all} for all devices together; the share counts rho, which adds up, while epsilon grows faster at first)", "Jede Runde verbraucht einen Teil davon; {p} sind verbraucht (für Fachleute: epsilon {gone} von {all} für alle Geräte zusammen; der Anteil zählt rho, das sich addiert, während epsilon anfangs schneller wächst)"],
   "budget.unknown": ["not known yet", "noch nicht bekannt"],
-  "budget.bar": ["share of the privacy allowance that is used up", "verbrauchter Teil des Datenschutz-Kontingents"],
+  "budget.bar": ["share of the privacy budget that is used up", "verbrauchter Teil des Datenschutz-Budgets"],
   "storey.title": ["All rooms of this floor", "Alle Räume dieser Etage"],
   "storey.here": ["{room} (this page)", "{room} (diese Seite)"],
   "storey.old": ["{at}, too old", "{at}, zu alt"],
@@ -160,7 +160,7 @@ const TABLE = {
   "storey.note": ["A colour means the same in every room. Grey: the map is too old or cannot be trusted. Each room has a privacy promise of its own, shown on its own page; this page shows no more of a room than the room's own page does.", "Eine Farbe bedeutet in jedem Raum das Gleiche. Grau: die Karte ist zu alt, oder ihr ist nicht zu trauen. Jeder Raum hat ein eigenes Datenschutz-Versprechen auf seiner eigenen Seite; diese Übersicht zeigt über keinen Raum mehr als dessen eigene Seite."],
   "devices.heard": ["Last heard", "Zuletzt gehört"],
   "devices.state": ["State", "Zustand"],
-  "devices.left": ["Allowance left", "Kontingent übrig"],
+  "devices.left": ["Budget left", "Budget übrig"],
   "devices.find": ["Find by name", "Nach Namen suchen"],
   "devices.show": ["Show", "Zeigen"],
   "devices.all": ["all", "alle"],
@@ -215,7 +215,7 @@ const TABLE = {
   "said.solver.failed": ["the map could not be drawn because of a program fault. Tell the technician; the gateway's log says why.", "die Karte ließ sich wegen eines Programmfehlers nicht zeichnen. Sagen Sie es der Technik; das Protokoll des Gateways sagt, warum."],
   "said.thread.ended": ["this part of the gateway has stopped after a fault. Ask the technician to start the gateway again.", "dieser Teil des Gateways ist nach einem Fehler stehen geblieben. Bitten Sie die Technik, das Gateway neu zu starten."],
   "said.rounds.failed": ["no more rounds after a program fault. Tell the technician; the gateway's log says which fault.", "keine Runden mehr nach einem Programmfehler. Sagen Sie es der Technik; das Protokoll des Gateways nennt den Fehler."],
-  "said.rounds.spent": ["paused, as intended; you need do nothing. The privacy allowance for {hours} h is used up; the next round comes by itself.", "Pause, wie vorgesehen; Sie brauchen nichts zu tun. Das Datenschutz-Kontingent für {hours} h ist verbraucht; die nächste Runde kommt von selbst."],
+  "said.rounds.spent": ["paused, as intended; you need do nothing. The privacy budget for {hours} h is used up; the next round comes by itself.", "Pause, wie vorgesehen; Sie brauchen nichts zu tun. Das Datenschutz-Budget für {hours} h ist verbraucht; die nächste Runde kommt von selbst."],
   "said.rounds.awaited": ["no round starts until the message broker (the program that passes messages between devices and gateway) has said which round was last. That takes seconds; if it lasts longer, tell the technician.", "keine Runde beginnt, bis der Nachrichtenvermittler (das Programm, das Nachrichten zwischen Geräten und Gateway weitergibt) gemeldet hat, welche die letzte war. Das dauert Sekunden; dauert es länger, sagen Sie es der Technik."],
   "said.rounds.hindered": ["no round starts until the other faults named here are mended.", "keine Runde beginnt, bis die anderen hier genannten Fehler behoben sind."],
   "said.rounds.hours": ["paused, as intended; you need do nothing. Rounds start only between {first} and {last}.", "Pause, wie vorgesehen; Sie brauchen nichts zu tun. Runden beginnen nur zwischen {first} und {last} Uhr."],
@@ -242,8 +242,8 @@ const TABLE = {
   "said.floor.none": ["this room has no map of the time that is shown", "dieser Raum hat keine Karte aus der gezeigten Zeit"],
   "said.floor.grid": ["its newest map divides the room into other squares than are set up now", "seine neueste Karte teilt den Raum in andere Quadrate, als jetzt eingerichtet sind"],
   "said.done.asked": ["all that were planned have been run. That is no fault; if you want more maps, ask the technician", "alle geplanten sind gelaufen. Das ist kein Fehler; wollen Sie mehr Karten, fragen Sie die Technik"],
-  "said.done.epsilon": ["the privacy allowance is used up. The technician can set a new one, but then people are less protected than was promised", "das Datenschutz-Kontingent ist verbraucht. Die Technik kann ein neues festlegen; dann sind Personen aber weniger geschützt als versprochen"],
-  "said.done.readings": ["all {rounds} that the privacy allowance is for have been run. The technician can set a new one, which protects people less", "alle {rounds}, für die das Datenschutz-Kontingent reicht, sind gelaufen. Die Technik kann ein neues festlegen; dann sind Personen aber weniger geschützt"],
+  "said.done.epsilon": ["the privacy budget is used up. The technician can set a new one, but then people are less protected than was promised", "das Datenschutz-Budget ist verbraucht. Die Technik kann ein neues festlegen; dann sind Personen aber weniger geschützt als versprochen"],
+  "said.done.readings": ["all {rounds} that the privacy budget is for have been run. The technician can set a new one, which protects people less", "alle {rounds}, für die das Datenschutz-Budget reicht, sind gelaufen. Die Technik kann ein neues festlegen; dann sind Personen aber weniger geschützt"],
   // What it says for whoever wants it exactly, and what is promised: in English as it is.
   "exact.guarantee.protected": ["", "Geschützt: {neighbours}."],
   "exact.guarantee.over": ["", "über {share}"],
@@ -352,7 +352,7 @@ export function number(value, digits = 0) {
   return formats[digits].format(value);
 }
 export const percent = (share, digits = share < 0.0995 && share > 0 ? 2 : 0) => `${number(100 * share, digits)}\u00a0%`;
-export const clock = (at_s) => new Date(1000 * at_s).toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+export const clock = (at_s, more) => new Date(1000 * at_s).toLocaleTimeString(language, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...more });
 export const date = (at_s) => new Date(1000 * at_s).toLocaleDateString(language, { weekday: "short", day: "numeric", month: "short", year: "numeric" });
 export const moment = (at_s) => `${date(at_s)}, ${clock(at_s)}`;
 

@@ -294,7 +294,7 @@ def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: He
     after = heatveil("check", kept.path)
 
     assert words not in before.out
-    assert before.success.endswith("can run, and would ask nothing: the promise is spent\n")
+    assert before.success.endswith("can run, and would ask nothing: the budget is spent\n")
     assert words in after.out
     assert sorted(os.listdir(kept.path.parent)) == files
 

@@ -204,7 +204,7 @@ def test_the_ledger_in_words(kept: Any, heatveil: Heatveil) -> None:
     lines = said.out.splitlines()
 
     assert said.status == 0
-    assert lines[0] == "Site seen: 83.3% of the promise is spent. Nothing more is asked."
+    assert lines[0] == "Site seen: 83.3% of the budget is spent. Nothing more is asked."
     assert "of 8 at delta 1/100000; the share counts rho" in lines[2]
     assert [line.split()[:2] for line in lines[4:]] == [["round", "2"], ["round", "1"]]
     assert lines[5].endswith("and 1 devices that answered it again")

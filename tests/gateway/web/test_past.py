@@ -148,15 +148,7 @@ def test_a_round_whose_map_is_being_drawn_is_not_told_to_have_none(
 def test_a_map_that_comes_late_colours_its_round(
     known: Any, opened: Opened, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More rounds have closed meanwhile than are asked for again."""
-    round = known.round
-
-    def spaced(number: int) -> Any:  # by a quarter of an hour, so that each bar is seen
-        one = round(number)
-        times = {"opened_s": 1e9 + 900 * number, "closed_s": one.closed_s and 1e9 + 900 * number}
-        return one._replace(**times)
-
-    monkeypatch.setattr(known, "round", spaced)
+    """More have closed meanwhile than are asked for again; those of a rehearsal, in seconds."""
     monkeypatch.setattr(known, "map", lambda _=None: None)
     monkeypatch.setattr(known, "maps", lambda *_: [])
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
