@@ -189,12 +189,12 @@ for epsilon in (1, 2, 4, 8):
     print(f"{epsilon:7} {sure:15.2%} {calibrate_query(asked).sigma:9.2f} {row.right:17.2f}")
 
 # %% [markdown]
-# The promise is for 20 cm, for people of at most one unit of heat, who stand at cells' places,
-# and for heat that has spread at least so far. Heat that somebody gave off just now has not: it
-# is outside the promise, and so is who stands before a thermometer. Over a longer way less is
-# hidden. Where an assumption does not hold no device notices, and what holds instead is another
-# epsilon. A long way takes warmth from one place and brings it to another, so it may cost more
-# than that somebody is there at all.
+# The promise is for 20 cm, for people of at most one unit of heat, who stand at points of the
+# map's grid, and for heat that has spread at least so far. Heat that somebody gave off just now
+# has not: it is outside the promise, and so is who stands before a thermometer. Over a longer
+# way less is hidden. Where an assumption does not hold no device notices, and what holds instead
+# is another epsilon. A long way takes warmth from one place and brings it to another, so it may
+# cost more than that somebody is there at all.
 
 # %%
 made = calibrate_query(query)

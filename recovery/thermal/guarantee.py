@@ -157,9 +157,9 @@ _NO_WALLS = Wording("guarantee.walls.none", "there are no walls")()
 _INSULATED = Wording("guarantee.walls", "no heat passes the walls")()
 _SOURCE = Wording(
     "guarantee.source",
-    "one source moves by {far}, everything else the same, if no source is stronger than {most}, "
-    "sources stand at cells' places, heat had a spread of {least} {spread}, {converter}and "
-    "{walls}",
+    "whether one source stands in one place or in another {far} away, all else the same, if no "
+    "source is stronger than {most}, all stand at points of the map's grid, heat had a spread of "
+    "{least} {spread}, {converter}and {walls}",
 )
 _THROUGH = Wording("guarantee.through", "through walls too")()
 _ON_FOOT = Wording(

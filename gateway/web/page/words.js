@@ -257,7 +257,7 @@ const TABLE = {
   "exact.guarantee.together": ["", "{window}, und zwar für alles darin zusammen"],
   "exact.guarantee.reports": ["", "ein Gerät höchstens {n}-mal antwortet"],
   "exact.guarantee.last": ["", "; für das Versprechen zählt der Ort, den ein Empfänger zuletzt angab, so, als wäre das Gerät noch dort"],
-  "exact.guarantee.source": ["", "eine Quelle wird um {far} verschoben, sonst ändert sich nichts; vorausgesetzt, dass keine Quelle stärker als {most} ist, Quellen an den Orten der Felder stehen, die Wärme sich um {least} {spread} ausgebreitet hat, {converter}und {walls}"],
+  "exact.guarantee.source": ["", "ob eine Quelle an einem Ort oder an einem anderen steht, {far} davon entfernt, wenn sonst alles gleich ist; vorausgesetzt, dass keine Quelle stärker als {most} ist, alle auf Gitterpunkten der Karte stehen, die Wärme sich um {least} {spread} ausgebreitet hat, {converter}und {walls}"],
   "exact.guarantee.metres": ["", "höchstens {far} m"],
   "exact.guarantee.cells": ["", "höchstens {n}-mal 1/{all} des Raums"],
   "exact.guarantee.exactly": ["", "genau"],
