@@ -17,6 +17,7 @@ from typing import Any
 import jupytext
 import matplotlib as mpl
 import pytest
+from matplotlib.testing.compare import compare_images
 
 import heatveil
 from gateway import cli
@@ -80,22 +81,29 @@ def test_links_between_documents_lead_somewhere(document: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("page", "before", "words", "least"),
+    ("page", "before", "words", "least", "pictures"),
     [
-        ("README.md", r"`make demo ARGS=\"--seed 7\"`", ["demo", "--seed", "7"], 9),
+        (
+            "README.md",
+            r"`make demo ARGS=\"--seed 7\"`",
+            ["demo", "--seed", "7"],
+            9,
+            ("veil.png", "demo/veil.png"),
+        ),
         (
             "README.md",
             r"## A room of your own.*?```.*?```",
-            ["simulate", "room.toml", "--seed", "7"],
+            ["simulate", "room.toml", "--seed", "7", "--plot", "day.png"],
             4,
+            ("office.png", "day.png"),
         ),
-        ("PRIVACY.md", "as `heatveil calibrate", ["calibrate", "gateway/sample.toml"], 9),
+        ("PRIVACY.md", "as `heatveil calibrate", ["calibrate", "gateway/sample.toml"], 9, ()),
     ],
 )
 def test_what_a_page_quotes_is_what_the_command_prints(
-    tmp_path: Path, page: str, before: str, words: list[str], least: int
+    tmp_path: Path, page: str, before: str, words: list[str], least: int, pictures: tuple[str, ...]
 ) -> None:
-    """A figure that the command no longer prints is a lie."""
+    """A figure that the command no longer prints is a lie, and so is a picture."""
     heatveil = str(Path(sys.executable).with_name("heatveil"))
     sample = processes.run([heatveil, "simulate", "--sample"], capture_output=True)
     (tmp_path / "room.toml").write_bytes(sample.stdout)
@@ -111,6 +119,26 @@ def test_what_a_page_quotes_is_what_the_command_prints(
     if page == "README.md":  # nothing is left out there
         lines = [" ".join(lines)]
     assert [line for line in lines if line not in printed] == []
+    if pictures:
+        shown, drawn = pictures
+        assert compare_picture(shown, tmp_path / drawn) is None
+
+
+def compare_picture(shown: str, drawn: Path) -> str | None:
+    """Return by how much a picture of the front page is not what was drawn; None where it is."""
+    return compare_images(str(ROOT / "notebooks" / shown), str(drawn), tol=3)
+
+
+@pytest.mark.long
+def test_the_picture_of_people_is_what_its_command_draws(tmp_path: Path) -> None:
+    """Its words are the program's, which change."""
+    page = (ROOT / "README.md").read_text()
+    (words,) = re.findall(r"^heatveil (play .* people\.png)$", page, re.M)
+    heatveil = Path(sys.executable).with_name("heatveil")
+    ran = processes.run([heatveil, *words.split()], cwd=tmp_path, capture_output=True)
+
+    assert ran.returncode == 0, ran.stderr
+    assert compare_picture("people.png", tmp_path / "people.png") is None
 
 
 @pytest.mark.long
