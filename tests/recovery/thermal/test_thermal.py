@@ -95,8 +95,8 @@ def test_rounds_end_after_the_readings_asked_for() -> None:
     [
         (
             LINE,
-            "stronger than 1, all stand at points of the map's grid, heat had a spread of at least "
-            "0.02, and there are no walls",
+            "stronger than 1, all stand at points of the map's grid, heat had a spread of at "
+            "least 0.02, and there are no walls",
         ),
         (CORRIDOR, "heat had a spread of at least 0.5 m2, and no heat passes the walls"),
         (replace(LINE, delta=(1, 10), calibration="paper"), "a spread of exactly 0.02,"),
