@@ -207,6 +207,15 @@ def test_a_lease_ends_with_its_bucket_and_costs_nothing() -> None:
     assert started(slots, Clock(TRUE)).left == 100, "after a cut the running lease counts"
 
 
+def test_a_number_that_is_for_once_is_written_with_a_window_too() -> None:
+    """Else a report of central trust would come again after a cut, sealed to another key."""
+    budget = started(slots := enrolled(), Clock(TRUE))
+    assert budget.charge(100, 1)
+    assert budget.charge(100, 3, once=True)
+
+    assert started(slots, Clock(TRUE)).round == 3
+
+
 def test_hours_are_written_once_a_bucket_and_only_while_something_is_to_come_back() -> None:
     """A year of looks would wear the flash out."""
     writes = []
