@@ -1,5 +1,6 @@
 """What the store has said yes to is on the disk, once, and nothing half-done is."""
 
+import gc
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -285,6 +286,28 @@ def test_who_posted_an_old_letter_does_not_strike_out_the_new(store: Store) -> N
     store.mark_posted([old.id])
 
     assert [one.payload for one in store.letters()] == [b"new"]
+
+
+def test_rounds_leave_nothing_to_the_garbage_collector(store: Store, home: Any) -> None:
+    """Which looks seldom: what lies about until then is memory that grows with every round."""
+
+    def run(numbers: range) -> None:
+        for number in numbers:
+            name = number.to_bytes(4, "big")
+            store.open_round(asked(home.round(number), name), Fraction(100))
+            store.keep([kept(number, round=name)])
+            store.close_round(name, [1, None], 1, post=[letter("round", b"")])
+            store.keep_map(name, "{}", [letter("map", b"")])
+            store.mark_posted([one.id for one in store.letters()])
+
+    run(range(1, 3))
+    gc.collect()
+    gc.disable()
+    try:
+        run(range(3, 13))
+        assert gc.collect() < 10
+    finally:
+        gc.enable()
 
 
 def test_who_is_shut_out_stays_so_over_a_start(store: Store, place: Place) -> None:
