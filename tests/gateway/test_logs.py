@@ -287,7 +287,7 @@ def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], war
             for payload in (b"31337 is no frame", b"\xa1" * 40):
                 thief.publish(wire.topic(name, "node-1", "data"), payload)
             serve = [*base, "serve", "--config", path, "--rounds", "2"]
-            ran = processes.run(serve, stderr=log, timeout=60, **quiet)  # type: ignore[call-overload]
+            ran = processes.run(serve, stderr=log, **quiet)  # type: ignore[call-overload]
             thief.close()
             devices.terminate()
     assert ran.returncode == 0

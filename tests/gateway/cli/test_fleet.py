@@ -43,9 +43,9 @@ def played(site: Path) -> tuple[list[str], dict[str, bytes], str]:
     ):
         first = [fleet.stdout.readline().strip() for _ in range(2)]
         serve = [PROGRAM, "serve", "--config", site, "--rounds", "1"]
-        served = processes.run(serve, capture_output=True, text=True, timeout=60, check=False)
+        served = processes.run(serve, capture_output=True, text=True, check=False)
         os.killpg(fleet.pid, signal.SIGINT)  # as a terminal does: all of them hear it
-        rest, log = fleet.communicate(timeout=60)
+        rest, log = fleet.communicate()
         eventually(lambda: set(states().values()) <= {b"disconnected", b"lost"}, 10)
     assert served.returncode == 0, served.stderr
     assert fleet.returncode == 0, log
@@ -192,7 +192,7 @@ def test_a_newcomer_sees_warmth_found_and_places_hidden(demo: type[Demo]) -> Non
     opening = run.until("round 1 of 2")
     rest = run.until("--keep leaves it up")
 
-    assert run.process.wait(20) == 0
+    assert run.process.wait() == 0
     assert "50 thermometers" in opening
     assert [(opening + rest).count(f"round {number} of 2") for number in (1, 2)] == [1, 1]
     found, guess = re.search(
@@ -239,7 +239,7 @@ def test_kept_it_runs_until_it_is_told_to_stop(demo: type[Demo]) -> None:
     assert len(run.left()) > 1  # the check itself sees what runs
     run.process.send_signal(signal.SIGINT)
 
-    assert run.process.wait(30) == 0
+    assert run.process.wait() == 0
     assert "Traceback" not in (run.process.stdout.read() if run.process.stdout else "")
     assert run.left() == []
 
@@ -251,7 +251,7 @@ def test_stopped_in_the_middle_it_leaves_nothing(demo: type[Demo], number: signa
     run = demo("--rounds", "100")
     run.until("round 2 of 100")
     run.process.send_signal(number)
-    said = run.process.communicate(timeout=60)[0]
+    said = run.process.communicate()[0]
 
     assert run.process.returncode == 0
     assert "Traceback" not in said

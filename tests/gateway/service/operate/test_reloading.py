@@ -138,7 +138,7 @@ def test_a_gateway_that_runs_takes_a_new_pause_and_keeps_everything_else(
     assert numbers == [1, 2, 3]
     assert [line["reports"] for line in served.lines if line["event"] == "release"] == [3, 3, 3]
     served.process.send_signal(signal.SIGTERM)
-    assert served.process.wait(10) == 0
+    assert served.process.wait() == 0
 
 
 @pytest.mark.parametrize(
