@@ -175,6 +175,24 @@ def test_a_trial_that_cannot_be_counted_does_not_begin(
     assert not Updates(WHO, KEY, 3).trial, "or the base would confirm what never ran"
 
 
+def test_what_is_spoilt_on_the_flash_while_the_rest_comes_is_fetched_again(
+    medium: Medium, tmp_path: Path
+) -> None:
+    """A digest that was right when a file came says nothing of what would start."""
+    files = {**NEW, "edge/core/noise.py": bytes(5000)}
+    blocks = updates.address_blocks("lab", updates.cut_blocks(files))
+    first, last = tmp_path / "release.a/edge/board/firmware.py", list(blocks)[-1]
+
+    class Served(dict[str, bytes]):
+        def __getitem__(self, where: str) -> bytes:
+            if where == last and first.read_bytes() == NEW["edge/board/firmware.py"]:
+                first.write_bytes(b"spoilt")
+            return super().__getitem__(where)
+
+    assert fetch(files, served=Served(blocks))[-1]["why"] == "it is whole, and is tried now"
+    assert first.read_bytes() == NEW["edge/board/firmware.py"]
+
+
 @pytest.mark.parametrize(
     ("numbers", "soft"),
     [((0, 1, 2, 3), False), ((0, 1), False), ((-1,), True)],

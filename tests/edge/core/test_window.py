@@ -354,6 +354,20 @@ def test_a_sleep_counts_as_the_rtc_says_and_never_longer_than_it_was_to_last(
     assert kept(slots).spent == 800
 
 
+def test_a_lease_ends_with_its_bucket_in_a_sleep_too() -> None:
+    """Else an answer after it, paid for before it, would count as older than it is after a cut."""
+    memory, clock, slots, asleep_s = Memory(), Clock(TRUE, TRUE), enrolled(), 2 * STEP_S
+    budget = started(slots, clock, nap=nap(memory, clock.rtc_s, asleep_s))
+    assert budget.charge(100, 1)
+    budget.sleep(nap(memory, clock.rtc_s, asleep_s))
+    clock.true_ms += 1000 * asleep_s
+    budget = started(slots, clock, nap=nap(memory, clock.rtc_s, asleep_s))
+    assert budget.window.bucket == 1
+    assert budget.charge(100, 2)
+
+    assert kept(slots).spent == 900, "100 of the first bucket, and a lease of the second"
+
+
 def test_a_sleep_whose_memory_is_lost_counts_as_nothing() -> None:
     """And so does one of a board whose RTC is not asked."""
     clock, slots = Clock(TRUE), enrolled()

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge.core import entropy, wire
+from edge.core import entropy, tightening, wire
 from edge.core.budget import Budget
 from edge.core.node import Node
 from edge.core.records import Grid, Reading, SealedRound
@@ -350,6 +350,18 @@ def test_no_number_is_answered_twice_with_another_key() -> None:
             assert refused is None
             assert "already answered" in again.refusal
             assert left.spent == spent
+
+
+def test_no_limits_are_taken_that_let_the_epsilons_of_sealed_reports_grow() -> None:
+    """Cheaper answers out of the same budget are more of them, and more epsilon in all."""
+    device, budget = node()
+    limits = LIMITS._replace(version=2, variance=4 * LIMITS.variance)
+    config_key, where = rootkeys.config_key(ROOT), tightening.topic("lab", "n007")
+    ack = device.tighten(post.pack_limits(limits, config_key, where))
+
+    assert not ack["taken"]
+    assert "add up to more" in ack["why"]
+    assert budget.limits == LIMITS
 
 
 def test_whoever_keeps_the_root_is_not_allowed_it() -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from edge.core import wire
+from edge.core import tightening, wire
 from edge.core.records import Grid
 from edge.core.window import open_budget, pack_first, step_of
 from edge.host import post
@@ -121,6 +121,19 @@ def test_a_round_is_paid_for_before_anything_is_said_and_joined_once(crowd: Crow
     assert node.heard(TOPIC, message, in_cell(0, 0)) == []
     assert node.refusal == ""
     assert crowd.booted()[name].heard(TOPIC, message, in_cell(0, 0)) == []
+
+
+def test_no_limits_are_taken_that_let_the_epsilons_of_sums_grow(crowd: Crowd) -> None:
+    """Cheaper answers out of the same budget are more of them, and more epsilon in all."""
+    node = crowd.booted()[crowd.shard.members[0]]
+    held, who = node.budget.limits, node.identity
+    limits = held._replace(version=2, variance=4 * held.variance)
+    where = tightening.topic(who.site, who.name)
+    ack = node.tighten(post.pack_limits(limits, who.config_key, where))
+
+    assert not ack["taken"]
+    assert "add up to more" in ack["why"]
+    assert node.budget.limits == held
 
 
 def test_answers_keep_their_distance_and_none_is_given_again_after_a_cut(crowd: Crowd) -> None:

@@ -75,9 +75,9 @@ def asked(number: int) -> bytes:
     return bytes(post.pack_round(plan, KEY, ROUNDS))
 
 
-def receipt(seq: int) -> bytes:
+def receipt(seq: int, epoch: int = 1) -> bytes:
     where = topic("lab", "n", "receipt")
-    return bytes(post.pack_receipt(1, seq, True, WHO.config_key, where))
+    return bytes(post.pack_receipt(epoch, seq, True, WHO.config_key, where))
 
 
 def lived(
@@ -378,6 +378,7 @@ def test_only_its_own_receipt_frees_a_frame_and_the_next_has_its_turn() -> None:
             await asyncio.sleep(0.1)
         broker.on_message(topic("lab", "n", "receipt"), receipt(1)[:-1] + b"\0")
         broker.on_message(topic("lab", "n", "receipt"), receipt(2))
+        broker.on_message(topic("lab", "n", "receipt"), receipt(1, epoch=2))  # of another start
         await asyncio.sleep(0.05)
         assert len(ring) == 2
         assert len(set(broker.leaf("data"))) == 1
