@@ -15,6 +15,7 @@ nowhere else: no log, no row, no solver.
 
 import hashlib
 import os
+import resource
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -67,12 +68,14 @@ class RoundKey:
     """
 
     def __init__(self, deployment: Deployment) -> None:
-        """Find the file.
+        """Find the file, and let no crash from now on write what is unsealed to a disk.
 
         Raises:
             OperatorFault: it cannot be kept there, or would lie with the store.
         """
         check_folder(deployment)
+        # A watchdog ends a gateway that hangs with a signal that dumps its memory.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         deployment.store.round_keys.mkdir(0o700, parents=True, exist_ok=True)
         self._site, self._deployment = deployment.site.name, deployment
 

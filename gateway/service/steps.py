@@ -283,7 +283,6 @@ class Steps:
             OvertakenFault: another gateway has the round now.
             Stopped: we are told to stop.
         """
-        began_s = time.monotonic()
         if key is not None:
             release = self._unsealed(mechanism, closed, devices, key)
         elif (release := closed.summed) is None:
@@ -305,7 +304,7 @@ class Steps:
         if key is not None:
             key.destroy(closed.plan)
         self.outbox.wake()
-        self.tell(telling.make_release_event(release, time.monotonic() - began_s, closed.late))
+        self.tell(telling.make_release_event(release, closed.late))
         return release
 
     def give_up(self, asked: Asked, devices: Devices) -> Release:

@@ -265,8 +265,11 @@ def make_alarm_event(alarms: Mapping[Who, tuple[str, int]]) -> Event:
     }
 
 
-def make_release_event(release: Any, seconds: float, late: int = 0) -> Event:
+def make_release_event(release: Any, late: int = 0) -> Event:
     """A round was closed; values are whole numbers, noised, None where none came.
+
+    How long it took is not told: drawing noise takes as long as that is large, and sorting as the
+    places lie.
 
     Args:
         late: reports that came after its end, so far.
@@ -276,7 +279,6 @@ def make_release_event(release: Any, seconds: float, late: int = 0) -> Event:
         "number": release.round.number,
         "reports": release.reports,
         "values": list(release.values),
-        "seconds": seconds,
         "late": late,
     }
 

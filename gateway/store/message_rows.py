@@ -30,12 +30,23 @@ from sqlalchemy import (
     bindparam,
     cast,
     delete,
+    exists,
     func,
     select,
 )
 
 from ..service.intake.outcomes import Alarm, DeadLetter, Heard, Kept, Key, Seen, Who, digest
-from .schema import alarms, heard, newest, quarantine, refused, releases, reports, tallies
+from .schema import (
+    alarms,
+    heard,
+    newest,
+    quarantine,
+    refused,
+    releases,
+    reports,
+    rounds,
+    tallies,
+)
 
 AT_ONCE = 512  # keys in one question to SQLite, which bounds the values of a statement
 ARRAYS = {Boolean: "bool[]", Float: "float8[]", LargeBinary: "bytea[]", String: "text[]"}
@@ -178,10 +189,18 @@ def find_seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:
 def find_answered(
     connection: Any, pairs: Iterable[tuple[bytes, str]]
 ) -> frozenset[tuple[bytes, str]]:
-    """Return those of these (round, device) that a genuine message has answered."""
+    """Return those of these (round, device) that a genuine message has answered, or may have.
+
+    Of a closed round whose reports are forgotten nobody knows: all are taken to have answered.
+    """
     wanted = list(pairs)
     found = select_many(connection, reports, ROUND, wanted, ROUND)
     found += select_many(connection, heard, ROUND, wanted, ROUND)
+    kept = exists().where(reports.c.round == rounds.c.name)
+    closed = select(rounds.c.name).where(rounds.c.outcome == "closed", ~kept)
+    names = {name for name, _ in wanted}
+    forgotten = set(connection.scalars(closed.where(rounds.c.name.in_(names))))
+    found += [(name, device) for name, device in wanted if name in forgotten]
     return frozenset((name, device) for name, device in found)
 
 

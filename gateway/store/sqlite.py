@@ -140,6 +140,15 @@ def find_rescued(path: Path) -> Path | None:
     return max(found, key=lambda one: one.stat().st_mtime, default=None)
 
 
+def find_copies(path: Path) -> list[str]:
+    """Return the names of copies beside a store, of before it was migrated or taken away.
+
+    Nothing is deleted in them, however old. One that begins with a dot was not finished.
+    """
+    kinds = (f"{path.name}.schema*", f"{path.name}.rescued*", f".{path.name}.*")
+    return sorted(one.name for kind in kinds for one in path.parent.glob(kind))
+
+
 def rescue(source: sqlite3.Connection, out: Path) -> None:
     """Write what a connection holds open, though its path may lead elsewhere, to a new file.
 
@@ -219,6 +228,7 @@ def _hold_to_promises(engine: Engine) -> None:
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
         connection.execute("PRAGMA busy_timeout=2000")
+        connection.execute("PRAGMA secure_delete=ON")  # not every SQLite is built so
         connection.execute("PRAGMA journal_size_limit=8388608")  # after a reader held it open
 
     @event.listens_for(engine, "begin")

@@ -8,6 +8,7 @@ import contextlib
 import json
 import logging
 import os
+import resource
 import shutil
 import sqlite3
 import time
@@ -324,6 +325,7 @@ def test_no_window_holds_more_releases_than_it_has_budget_for(
         one.live(6)
 
     at_s = [row[0] for row in rows(tmp_path, "SELECT at_s FROM charges ORDER BY at_s")]
+    assert at_s == [row[0] for row in rows(tmp_path, "SELECT at_s FROM releases ORDER BY at_s")]
     within = [sum(since <= at < since + span_s(24) for at in at_s) for since in at_s]
     assert len(at_s) == len(rows(tmp_path, "SELECT 1 FROM releases")) == 3 + 6
     assert max(within) == 4
@@ -642,6 +644,15 @@ def test_beside_the_key_of_the_open_round_no_other_outlives_a_start(tmp_path: Pa
     assert key_of(tmp_path) == kept
 
 
+def test_a_gateway_that_crashes_leaves_nothing_that_it_unsealed(tmp_path: Path) -> None:
+    """What a watchdog kills dumps its memory, and with it what devices said and the key."""
+    most = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (most, most))
+    sealing.RoundKey(Process(tmp_path, Fleet(), never).deployment)
+
+    assert resource.getrlimit(resource.RLIMIT_CORE) == (0, most)
+
+
 def test_a_key_beside_the_store_or_nowhere_is_refused_at_the_start(tmp_path: Path) -> None:
     """A backup of the store's folder would hold both."""
     whole = Process(tmp_path, Fleet(), never).deployment
@@ -786,6 +797,9 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     }
 
     assert planted > 1 << 23
+    # No time of what was done with it, either: that is as long as noise is large.
+    released = [event for event in events if event["kind"] == "release"]
+    assert [one.keys() for one in released] == [{"kind", "number", "reports", "values", "late"}]
     assert [at for at, held in places.items() if any(one in held for one in forms(planted))] == []
     assert all(places.values())
     assert any(one in seen[0] for one in forms(planted))

@@ -359,7 +359,10 @@ def test_what_is_forgotten_and_what_never_is(
     assert reader.refused() == []
     assert [len(reader.answers(number)) for number in (1, 2, 3)] == [25, 25, 25]
 
+    again = [(b"nam%d" % number, "node-30") for number in (1, 2, 3)]
+    assert not store.known([], again).answered
     assert store.retain(now_s, 1, 1) == 25 + 25 + 3 + 1
+    assert store.known([], again).answered == set(again[:2])  # for nobody knows any more
     assert [len(reader.answers(number)) for number in (1, 2, 3)] == [0, 0, 25]
     assert reader.map(1) is None
     assert reader.map() == {"number": 2}  # else the page would have nothing to show

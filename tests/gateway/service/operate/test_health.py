@@ -186,7 +186,7 @@ EVENTS: list[dict[str, Any]] = [
         "refused_since_start": 0,
         "late": 0,
     },
-    {"kind": "release", "number": 1, "reports": 3, "values": [1, None, 2, 3], "seconds": 0.1},
+    {"kind": "release", "number": 1, "reports": 3, "values": [1, None, 2, 3]},
     {"kind": "map", "number": 1, "seconds": 0.7},
     {
         "kind": "budget",
