@@ -158,6 +158,12 @@ def store_findings(deployment: Deployment, query: Any) -> Iterator[Finding]:
         later = any(words in str(wrong) for words in ("brings it up to date", MADE))
         yield note("store", str(wrong)) if later else fault("store", wrong)
     yield kept
+    if deployment.store.postgresql is None and (copies := sqlite.find_copies(database)):
+        yield note(
+            "store",
+            f"copies beside the database keep all that they hold for as long as they are there: "
+            f"{', '.join(copies)}. Remove those that you need no more",
+        )
 
 
 def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:

@@ -283,12 +283,15 @@ def count_gathered(connection: Any) -> dict[str, int]:
 
 
 def delete_gathered(connection: Any, now_s: float) -> None:
-    """Delete all that was gathered and drawn; rounds stay with what they cost, marked for good."""
+    """Delete all that was gathered and drawn; rounds stay with what they cost, marked for good.
+
+    What a Round asked goes too: one that looks closer where people are follows from releases.
+    """
     for one in GATHERED:
         connection.execute(delete(one))
     connection.execute(update(newest).values(last_s=None))
     ended = func.coalesce(rounds.c.closed_s, now_s)
-    connection.execute(update(rounds).values(outcome=DELETED, closed_s=ended))
+    connection.execute(update(rounds).values(outcome=DELETED, closed_s=ended, message=b""))
 
 
 def make_deletion_fault(connection: Any, place: Place) -> DeletedFault | None:

@@ -111,7 +111,9 @@ def delete(
     typer.echo(
         "Cleared at the broker: the last map, what Home Assistant was told, and what waited for "
         "the gateway. Its round topics stay until the devices file is removed, for a ledger that "
-        "is begun anew is known by them. Home Assistant keeps a history of its own."
+        "is begun anew is known by them; where rounds look closer at crowded squares, the last "
+        "shows which. What devices say of themselves, meta and state, stays too. Home Assistant "
+        "keeps a history of its own."
     )
 
 
@@ -207,8 +209,7 @@ def _clear_broker(
 def _elsewhere(place: Place) -> Iterable[str]:
     """Yield what else may still hold some of it, and what to do there."""
     if isinstance(place, Path):
-        beside = [place.parent.glob(f"{place.name}.{kind}*") for kind in ("schema", "rescued")]
-        if copies := sorted(one.name for found in beside for one in found):
+        if copies := sqlite.find_copies(place):
             yield f"Copies beside it hold it still; remove them: {', '.join(copies)}"
     else:
         yield "PostgreSQL keeps the bytes until VACUUM FULL, and its archives as you have them do."

@@ -497,7 +497,8 @@ def _promise(
         "epsilon_spent": compute_spent_epsilon(deployment, ledger, plan),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,
-        "public": "everything here has passed the veil; no key and no exact reading is in it",
+        "public": "everything here has passed the veil, or is sealed to a key that goes with the "
+        "round's release; no key and no exact reading is in it",
     }
 
 

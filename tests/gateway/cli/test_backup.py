@@ -166,7 +166,9 @@ def test_what_was_gathered_goes_and_what_was_charged_stays(
     before = heatveil("ledger", "--config", kept.path, "--json").out
     database = kept.path.parent / "heatveil.sqlite"
     assert rows(kept, "maps")
+    asked = [row[4] for row in rows(kept, "rounds")]
     assert b'"mass"' in database.read_bytes()
+    assert all(one in database.read_bytes() for one in asked)
     kept.path.with_name("node-1.board.json").touch()
     said = heatveil("delete", "--config", kept.path, "--yes")
 
@@ -174,6 +176,8 @@ def test_what_was_gathered_goes_and_what_was_charged_stays(
     assert "node-1.board.json" in said.out
     assert not any(rows(kept, table) for table in ("reports", "releases", "maps", "refused"))
     assert b'"mass"' not in database.read_bytes()
+    # Squares that a Round asks for, since there are many people, are a map, too.
+    assert not any(one in database.read_bytes() for one in asked)
     assert heatveil("ledger", "--config", kept.path, "--json").out == before
     assert heatveil("show", "--config", kept.path).status == 1
 

@@ -299,6 +299,21 @@ def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: He
     assert sorted(os.listdir(kept.path.parent)) == files
 
 
+def test_copies_in_which_nothing_is_ever_deleted_are_named(kept: Any, heatveil: Heatveil) -> None:
+    """What was promised to be kept for a month lies there for years, and nobody thinks of it."""
+    names = "heatveil.sqlite.schema7", "heatveil.sqlite.rescued-2", ".heatveil.sqlite.schema6.0f"
+    before = heatveil("check", kept.path).out
+    for name in names:
+        kept.path.with_name(name).touch()
+    (line,) = (
+        one for one in heatveil("check", kept.path).out.splitlines() if "copies beside" in one
+    )
+
+    assert "copies beside" not in before
+    assert line.startswith("note")
+    assert all(name in line for name in names)
+
+
 # `heatveil health`: an exit status for who watches, and the reason for who reads.
 
 
