@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 from edge.core.budget import Limits
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.output import as_json, check_places, write_all
 from gateway.settings import config
 from tests import processes
+from tests.processes import find_free_port
 
 BROKEN = {
     "empty.csv": b"",

@@ -22,7 +22,6 @@ from edge.core.window import open_budget
 from edge.host.enrol import Ram, provision
 from gateway.cli.devices.change import Change, Halves
 from gateway.devices.broker import dynamic
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.kit import boardfile, settings
 from gateway.faults import OperatorFault
@@ -39,6 +38,7 @@ from gateway.store.schema import charges
 from gateway.store.store import Store
 from tests import processes
 from tests.conftest import plugin
+from tests.processes import find_free_port
 from tests.waiting import hearing, may_come
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from gateway.cli.devices import broker
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.broker.mosquitto import Right, list_device_rights, list_gateway_rights
 from gateway.devices.enrol import enrol
 from gateway.service.mqtt import access
@@ -22,6 +21,7 @@ from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from tests import processes
 from tests.conftest import plugin
+from tests.processes import find_free_port
 from tests.waiting import eventually
 
 MANY = 40
