@@ -239,8 +239,8 @@ def hold_store(hold: bool) -> Iterator[None]:
     """
     try:
         yield
-    except ReplacedFault as fault:
-        if not hold:
+    except OperatorFault as fault:
+        if not hold or fault.status != ReplacedFault.status:
             raise
         log.error(
             "the gateway has stopped working and waits; put the store right, then restart it",

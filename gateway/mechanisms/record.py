@@ -140,6 +140,8 @@ class Serving:
         payload_fault(plan): returns what says why a payload cannot count, or "".
         fold: for many workers; None where a release is no sum over reports.
         ledger_delta(plan): what the ledger's epsilon is reckoned at; None for a pure promise.
+        stay_epsilon(query, epsilon, windows): that epsilon of so many windows, or infinity where
+            what is set aside of delta does not pay for them.
         page_values(plan): what a page must know beside a release's whole numbers.
         exported: the rows of an export.
     """
@@ -154,6 +156,7 @@ class Serving:
     payload_fault: Callable[[Any], Callable[[Payload], str]] = lambda plan: lambda payload: ""
     fold: Fold | None = None
     ledger_delta: Callable[[Any], float | None] = lambda plan: None
+    stay_epsilon: Callable[[Any, float, int], float] = lambda query, epsilon, windows: epsilon
     page_values: Callable[[Any], dict[str, Any]] = lambda plan: {}
     exported: Exported
 

@@ -63,11 +63,12 @@ SUMS = {  # on the page of a mechanism whose gateway learns sums alone
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "not": (
         "This map shows no single person, only roughly how many people were where. Nobody can "
-        "read what one device sends, not even the gateway, unless more of the devices help the "
-        "gateway to cheat than the promise allows for.",
+        "read what one device sends, not even the gateway, as long as the gateway runs the right "
+        "program and no more devices help it to find out than the promise allows for.",
         "Diese Karte zeigt keine einzelne Person, nur ungefähr, wie viele Personen wo waren. Was "
-        "ein Gerät sendet, kann niemand lesen, auch das Gateway nicht, es sei denn, mehr Geräte "
-        "helfen dem Gateway beim Betrügen, als das Versprechen erlaubt.",
+        "ein Gerät sendet, kann niemand lesen, auch das Gateway nicht, solange auf dem Gateway "
+        "das richtige Programm läuft und ihm nicht mehr Geräte dabei helfen, als das Versprechen "
+        "erlaubt.",
     ),
 }
 TRUSTED = {  # on the page of a mechanism whose gateway sees places

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recovery.maps.guarantee import ratio_text
+from recovery.maps.guarantee import ratio_text, round_up
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ...faults import OperatorFault
@@ -223,7 +223,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
             else ", which adds up; no delta"
         ),
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
-        *_stays(deployment, guarantee, unit),
+        *_stays(deployment, plan, unit),
     ]
 
 
@@ -255,22 +255,23 @@ def _other_file(rho: Fraction, asked: Fraction, guarantee: Any, promised: str | 
     )
 
 
-def _stays(deployment: Deployment, guarantee: Any, unit: Unit) -> Sequence[str]:
+def _stays(deployment: Deployment, plan: Any, unit: Unit) -> Sequence[str]:
     """Return what somebody who stays for longer than a window pays at most."""
     hours = deployment.privacy.window_h
     if not hours:
         return []
-    whole = budget_of(guarantee, deployment.privacy.readings)
-    said = []
+    serving, query = find_service(plan.mechanism), config.query(deployment)
+    whole = budget_of(plan.guarantee, deployment.privacy.readings)
+    delta, said = serving.ledger_delta(plan), []
     for name, days in DAYS:
         many = windows_in(days, hours)
-        cost = unit.format(many * whole)
-        if guarantee.delta and many == 1:
-            cost = f"epsilon {ratio_text(guarantee.epsilon)}"
-        elif guarantee.delta:
-            epsilon = zcdp_epsilon(float(many * whole), float(Fraction(*guarantee.delta)))
-            cost = f"epsilon {float(f'{min(epsilon, 1e9):.4g}'):,g}"
-        said.append(f"{name} {cost}")
+        cost = float(unit.of(many * whole))
+        if delta is not None:
+            cost = float(Fraction(*plan.guarantee.epsilon))
+            if many > 1:
+                epsilon = zcdp_epsilon(float(many * whole), delta)
+                cost = serving.stay_epsilon(query, epsilon, many)
+        said.append(f"{name} epsilon {round_up(cost, 4)}")
     return [
         f"window   any {hours} h; what is above is of the last {span_s(hours) / HOUR_S:.4g}, for "
         "which devices count an answer at most",

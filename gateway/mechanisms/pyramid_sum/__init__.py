@@ -44,6 +44,7 @@ MECHANISM = Mechanism(
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.length,
     serving=Serving(**PURE, exported=_EXPORTED),
+    promise=_sums.summed_promise,
     cautions=_sums.cautions,
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.crowd_of,

@@ -48,6 +48,7 @@ MECHANISM = Mechanism(
         **{**PURE, "limits": _words.first_limits_of, "check_held": _words.check_held},
         exported=_EXPORTED,
     ),
+    promise=_sums.summed_promise,
     cautions=_sums.cautions,
     words=PLACES._replace(page=_PAGE),
     world=_crowd.crowd_of,

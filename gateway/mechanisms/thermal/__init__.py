@@ -3,7 +3,7 @@
 from edge.mechanisms import thermal as device
 from recovery import thermal as analyst
 from recovery.thermal import Query, cases
-from recovery.thermal.guarantee import delta_of_prices
+from recovery.thermal.guarantee import adjust_epsilon, delta_of_prices
 
 from ..record import Exported, Fold, Mechanism, Module, Serving, halves
 from ..words import Words
@@ -80,6 +80,7 @@ MECHANISM = Mechanism(
         key_limit=_deployment.key_limit,
         fold=Fold(_deployment.slots, _deployment.release),
         ledger_delta=delta_of_prices,
+        stay_epsilon=adjust_epsilon,
         page_values=_deployment.page_values,
         exported=_EXPORTED,
     ),

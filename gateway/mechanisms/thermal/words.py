@@ -95,12 +95,12 @@ def _far(grid: Any, cells: int) -> str:
 
 
 def _share(chance: float) -> str:
-    """Return a chance in per cent, never rounded up to certainty.
+    """Return a chance in per cent, never too small, and never certainty.
 
     >>> _share(0.7837), _share(0.9996)
-    ('78%', 'over 99%')
+    ('79%', 'over 99%')
     """
-    return f"{chance:.0%}" if chance < 0.99 else OVER(share="99%")
+    return f"{round_up(100 * chance, 2)}%" if chance < 0.99 else OVER(share="99%")
 
 
 def doubt_lines(verdict: Verdict | None) -> list[str]:

@@ -1,6 +1,7 @@
 """`heatveil ledger`: what it says adds up, and its epsilon is between what others have proved."""
 
 import json
+import math
 import random
 import re
 import sqlite3
@@ -28,6 +29,7 @@ from gateway.service.ledger import Charge, price
 from gateway.settings import config
 from gateway.store.reader import Reader, open_reader
 from gateway.store.store import Store
+from tests import sites
 
 Heatveil = Callable[..., Any]
 
@@ -144,6 +146,29 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     assert Fraction(told["spent"]) * Fraction(told["told_of_one_rho"]) == Fraction(21, 10)
     assert (told["unit"], Fraction(told["round"])) == ("rho", Fraction(49, 200))
     assert told["told_in"] == "epsilon"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("sampler", ["exact", "table"])
+def test_who_stays_pays_at_most_what_is_said(
+    tmp_path: Path, heatveil: Heatveil, sampler: str
+) -> None:
+    """As `calibrate` reckons it, and never less: noise from tables ends where delta does."""
+    path = tmp_path / "site.toml"
+    text = sites.small("seen", 1883, readings=26, every_s=3600)
+    text = text.replace("readings = 26", "readings = 26\nwindow_h = 24")
+    path.write_text(text.replace("[rounds]", f'[rounds]\nsampler = "{sampler}"'))
+    Store.of(config.load(path)).close()
+    told = json.loads(heatveil("calibrate", path, "--json").out)
+    windows = {row["windows"]: row["epsilon"] or math.inf for row in told["windows"]}
+    said = heatveil("ledger", "--config", path).out.partition("pays at most: ")[2].splitlines()[0]
+    costs = {name: float(cost) for name, cost in re.findall(r"(\w+) epsilon ([\w.+]+)", said)}
+
+    assert costs.keys() == {"day", "week", "year"}
+    assert costs["day"] == 8
+    assert (costs["week"] == math.inf) == (sampler == "table")
+    for name, days in (("week", 7), ("year", 365)):
+        assert windows[days] <= costs[name] <= 1.001 * windows[days]
 
 
 def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: Heatveil) -> None:
