@@ -41,7 +41,7 @@ from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
 from recovery.disk.channel import channel_of
 from recovery.disk.estimators import estimate
-from recovery.disk.profile import Profile, resolve
+from recovery.disk.profile import Profile, find_blocks
 
 SIDE = 24
 GRID = Grid((SIDE, SIDE), 250_000)  # six kilometres of a made city, in cells of 250 m
@@ -258,7 +258,7 @@ assert np.mean(held) > 0.88
 # hatched, or blank where fewer people are than on an even map.
 
 # %%
-blocks = resolve(profile, estimate("auto", small_channel, answers, 2.5).mass)
+blocks = find_blocks(profile, estimate("auto", small_channel, answers, 2.5).mass)
 show({"truth": truth, "what is told apart": blocks.drawn}, vmax=truth.max())
 names = ("blank", "hatched", "solid")
 print({name: int((blocks.looks == look).sum()) for look, name in enumerate(names)})

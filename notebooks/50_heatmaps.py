@@ -31,9 +31,9 @@ from gateway.lab.reproduce.people import city
 from heatveil import Grid, PyramidQuery, Tape, dlaplace, earth_movers, plan
 from physics.crowds.pyramid import release_points
 from physics.points import histogram
-from recovery.peers.grids import Crowd, laplace
-from recovery.pyramid import parts
-from recovery.pyramid.dense import heatmap
+from recovery.peers.grids import Crowd, map_by_laplace
+from recovery.pyramid import fit_parts
+from recovery.pyramid.dense import blur_map
 from recovery.pyramid.tree import read_tree, reconstruct, solve_program
 
 SIDE, USERS = 128, 200
@@ -50,7 +50,7 @@ x, y = (people * SIDE).astype(int).T
 
 # %%
 crowd = Crowd(truth.astype(np.int64), USERS)
-plain = laplace(crowd, Fraction(2), partial(dlaplace, rng=Tape(b"plain")))
+plain = map_by_laplace(crowd, Fraction(2), partial(dlaplace, rng=Tape(b"plain")))
 
 
 def released(name):
@@ -63,10 +63,10 @@ sparse, ours = released("sparse"), released("auto")
 maps = {
     "the truth": truth,
     "noise on every cell": plain,
-    "the paper's squares": parts("sparse", sparse),
-    "ours": parts("tree", ours),
+    "the paper's squares": fit_parts("sparse", sparse),
+    "ours": fit_parts("tree", ours),
 }
-show_maps({title: heatmap(mass / mass.sum(), 3.0) for title, mass in maps.items()})
+show_maps({title: blur_map(mass / mass.sum(), 3.0) for title, mass in maps.items()})
 
 
 # %% [markdown]

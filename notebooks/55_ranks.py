@@ -32,8 +32,8 @@ from gateway.lab.reproduce.people import city
 from gateway.lab.reproduce.ranks import equi_width_map, sorted_maps
 from heatveil import Grid, RanksQuery, Tape, earth_movers, plan
 from physics.crowds.ranks import release_many
-from recovery.ranks.groups import expected_error, paper_group, rule_group
-from recovery.ranks.order import order_behind
+from recovery.ranks.groups import choose_group, find_paper_group, predict_error
+from recovery.ranks.order import estimate_release_order
 
 USERS, CELLS = 20_000, 1 << 16
 world = np.random.default_rng(60)
@@ -47,7 +47,7 @@ def released(epsilon, group):
         Grid((64, 1), 0), Fraction(epsilon).as_integer_ratio(), users=USERS, group=group
     )
     whole = np.minimum((places * CELLS).astype(int), CELLS - 1)
-    return order_behind(release_many(plan(query), whole, Tape(b"notebook")))
+    return estimate_release_order(release_many(plan(query), whole, Tape(b"notebook")))
 
 
 # %% [markdown]
@@ -56,7 +56,7 @@ def released(epsilon, group):
 # own, and the nearest list that rises is drawn through what is left.
 
 # %%
-found = released(1, rule_group(USERS, 1.0)).quantile(ranks)
+found = released(1, choose_group(USERS, 1.0)).quantile(ranks)
 alone = released(1, 1).quantile(ranks)
 figure, frame = plt.subplots(figsize=(8, 4))
 frame.plot(ranks, places, color="#555555", linewidth=3, label="the truth")
@@ -91,10 +91,10 @@ assert abs(change.sum() - (1.0 - places[0])) < 1e-9
 # The rule here takes the least of the error itself, as it was measured on even places.
 
 # %%
-for name, group in (("paper", paper_group(USERS, 1.0)), ("rule", rule_group(USERS, 1.0))):
+for name, group in (("paper", find_paper_group(USERS, 1.0)), ("rule", choose_group(USERS, 1.0))):
     order = released(1, group)
     off = np.abs(order.quantile(ranks) - places).mean()
-    expected = expected_error(USERS, 1.0, group)
+    expected = predict_error(USERS, 1.0, group)
     print(f"{name:5} groups of {group:3}: off by {off:.5f}; as steps, {expected:.5f} expected")
 
 # %% [markdown]

@@ -39,7 +39,7 @@ from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.service.secure_sum import ciphers
 from gateway.service.secure_sum.collecting import Collecting, Link
 from heatveil import Grid, QuadtreeQuery, Tape, plan, recover
-from recovery.quadtree.estimate import count_squares, density
+from recovery.quadtree.estimate import count_squares, estimate_density
 from recovery.quadtree.schedule import epsilon_of
 
 USERS, SIDE = 100_000, 256
@@ -70,7 +70,7 @@ maps = {"the truth": truth}
 for upto, one in enumerate(releases, 1):
     if upto > 1:  # the first round has four squares
         title = f"round {upto}: {len(params_of(one.round).squares):,} squares"
-        maps[title] = density(count_squares(query, releases[:upto]))[0]
+        maps[title] = estimate_density(count_squares(query, releases[:upto]))[0]
 show_maps(dict([*maps.items()][:1] + [*maps.items()][-4:]))
 numbers = sum(len(one.values) for one in releases)
 for one in releases:

@@ -71,7 +71,7 @@ from recovery import disk, pyramid, pyramid_sum, quadtree, ranks
 from recovery.disk.channel import channel_of
 from recovery.disk.estimators import estimate
 from recovery.disk.query import radius_of, scheme_of
-from recovery.peers.grids import Crowd, adaptive_grid
+from recovery.peers.grids import Crowd, map_by_adaptive_grid
 from recovery.ranks.order import cells_of, places_of
 from recovery.ranks.query import ORDERS
 
@@ -167,7 +167,7 @@ def by_ranks(points, epsilon, tape, world):
 def by_adaptive_grid(points, epsilon, tape, world):
     """Return the map of the peer that divides where many are."""
     crowd = Crowd(histogram(points, GRID), len(points))
-    return adaptive_grid(crowd, epsilon / 2, partial(dlaplace, rng=tape))
+    return map_by_adaptive_grid(crowd, epsilon / 2, partial(dlaplace, rng=tape))
 
 
 EPSILON = Fraction(2)

@@ -16,21 +16,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import kernels
 from .kernels import network_simplex
-from .score.grid import Ground, grid_flow, grid_plan
+from .score.grid import Ground, solve_grid_flow, solve_grid_plan
 
 # Two maps made ready to be compared, and the distances that no grid is needed for.
 
 Floats = NDArray[np.float64]
 
 
-def work(p: Floats, q: Floats, places: Floats) -> float:
+def compute_line_work(p: Floats, q: Floats, places: Floats) -> float:
     """Return the least mass times distance: the area between the two cumulative masses.
 
     Args:
         p, q: (cells,), masses of equal total.
         places: (cells,), in any order.
 
-    >>> work(np.array([1.0, 0, 0]), np.array([0, 0, 1.0]), np.array([0.0, 1, 2]))
+    >>> compute_line_work(np.array([1.0, 0, 0]), np.array([0, 0, 1.0]), np.array([0.0, 1, 2]))
     2.0
     """
     gaps = np.diff(places)
@@ -41,10 +41,10 @@ def work(p: Floats, q: Floats, places: Floats) -> float:
     return float(np.abs(np.cumsum(surplus)[:-1]) @ gaps)
 
 
-def squared_work(p: Floats, q: Floats, places: Floats) -> float:
+def compute_squared_line_work(p: Floats, q: Floats, places: Floats) -> float:
     """Return the least mass times squared distance: that between equal quantiles.
 
-    Args: as for `work`.
+    Args: as for `compute_line_work`.
     """
     order = np.argsort(places)
     upto_p, upto_q = np.cumsum(p[order]), np.cumsum(q[order])
@@ -89,7 +89,7 @@ class Pair:
         return np.arange(len(self.p), dtype=np.float64) * self.unit
 
 
-def pair(
+def check_pair(
     p: ArrayLike, q: ArrayLike, positions: ArrayLike | None = None, normalise: bool = False
 ) -> Pair:
     """Return two maps side by side, or refuse them.
@@ -159,7 +159,7 @@ PAIRS_MAX = 4_000_000
 HEAPS_MAX = 20_000
 
 
-def transport(supply: Floats, demand: Floats, places: Floats, ground: AnyGround) -> float:
+def solve_transport(supply: Floats, demand: Floats, places: Floats, ground: AnyGround) -> float:
     """Return the least total cost of moving the supply to the demand, exactly.
 
     Args:
@@ -229,12 +229,14 @@ def sliced_distance(p: ArrayLike, q: ArrayLike) -> float:
     >>> round(sliced_distance([[1, 0], [0, 0]], [[0, 1], [0, 0]]), 3)
     0.354
     """
-    maps = pair(p, q)
+    maps = check_pair(p, q)
     if maps.along is not None:
-        return math.sqrt(squared_work(maps.p, maps.q, maps.along))
+        return math.sqrt(compute_squared_line_work(maps.p, maps.q, maps.along))
     turns = math.pi * (np.arange(_ANGLES) + 0.5) / _ANGLES
     seen = maps.places @ np.stack([np.cos(turns), np.sin(turns)])
-    return math.sqrt(float(np.mean([squared_work(maps.p, maps.q, one) for one in seen.T])))
+    return math.sqrt(
+        float(np.mean([compute_squared_line_work(maps.p, maps.q, one) for one in seen.T]))
+    )
 
 
 # A plan on a grid with more pairs of cells than two full maps of 128 x 128 takes minutes.
@@ -280,17 +282,17 @@ def earth_movers(
             f"metric is {metric!r} but must be l1 or l2: no other distance between cells is "
             "known. Write metric='l1' for the sum of rows and columns, 'l2' for the straight way."
         )
-    maps = pair(p, q, positions, normalise)
+    maps = check_pair(p, q, positions, normalise)
     if maps.along is not None:
-        return work(maps.p, maps.q, maps.along)
+        return compute_line_work(maps.p, maps.q, maps.along)
     # What both have in one cell stays there: no detour is shorter, by the triangle inequality.
     shared = np.minimum(maps.p, maps.q)
     left = replace(maps, p=maps.p - shared, q=maps.q - shared)
     if metric == "l2":
         return _solve_plan(left, "euclidean")
     if left.grid is None or not (len(left.p) <= _CELLS_PLAIN or _on_grid(left)):
-        return transport(left.p, left.q, left.places, "cityblock")
-    flow = grid_flow((left.p - left.q).reshape(left.grid), worth=len(left.p) > _CELLS_PLAIN)
+        return solve_transport(left.p, left.q, left.places, "cityblock")
+    flow = solve_grid_flow((left.p - left.q).reshape(left.grid), worth=len(left.p) > _CELLS_PLAIN)
     return max(0.0, flow.cost) * left.unit
 
 
@@ -304,16 +306,16 @@ def wasserstein2(
     >>> wasserstein2([0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5])
     0.5
     """
-    maps = pair(p, q, positions, normalise)
+    maps = check_pair(p, q, positions, normalise)
     if maps.along is not None:
-        return squared_work(maps.p, maps.q, maps.along) ** 0.5
+        return compute_squared_line_work(maps.p, maps.q, maps.along) ** 0.5
     return _solve_plan(maps, "sqeuclidean") ** 0.5
 
 
 def _solve_plan(maps: Pair, ground: Ground) -> float:
     """Return the cost of the cheapest plan in a plane."""
     if maps.grid is None or not kernels.available() or not _on_grid(maps):
-        return transport(maps.p, maps.q, maps.places, ground)
+        return solve_transport(maps.p, maps.q, maps.places, ground)
     pairs = int(np.count_nonzero(maps.p)) * int(np.count_nonzero(maps.q))
     if pairs > _PAIRS_MAX:
         raise ValueError(
@@ -321,7 +323,7 @@ def _solve_plan(maps: Pair, ground: Ground) -> float:
             "computed exactly in a plane: more take minutes. Sum the cells into larger ones "
             "first, or take the l1 distance or sliced."
         )
-    cost = grid_plan(maps.p.reshape(maps.grid), maps.q.reshape(maps.grid), ground).cost
+    cost = solve_grid_plan(maps.p.reshape(maps.grid), maps.q.reshape(maps.grid), ground).cost
     return cost * (maps.unit if ground == "euclidean" else maps.unit**2)
 
 
@@ -342,7 +344,7 @@ def similarity(p: ArrayLike, q: ArrayLike) -> float:
     >>> similarity([1, 1, 0], [0, 3, 3])
     0.5
     """
-    maps = pair(p, q, normalise=True)
+    maps = check_pair(p, q, normalise=True)
     return float(np.minimum(maps.p, maps.q).sum())
 
 
@@ -352,7 +354,7 @@ def pearson(p: ArrayLike, q: ArrayLike) -> float:
     >>> pearson([1, 2, 3], [2, 4, 6])
     1.0
     """
-    maps = pair(p, q, normalise=True)
+    maps = check_pair(p, q, normalise=True)
     p_centred, q_centred = maps.p - maps.p.mean(), maps.q - maps.q.mean()
     spread = float(np.linalg.norm(p_centred) * np.linalg.norm(q_centred))
     # The mean of equal masses is equal to them up to rounding only.
@@ -372,7 +374,7 @@ def kl(truth: ArrayLike, estimate: ArrayLike) -> float:
     >>> round(kl([1, 0], [1, 1]), 6)
     0.693147
     """
-    maps = pair(truth, estimate, normalise=True)
+    maps = check_pair(truth, estimate, normalise=True)
     q, p = maps.p, maps.q
     tiny = float(np.finfo(np.float64).eps)
     return float(q @ np.log(tiny + q / (p + tiny)))
@@ -384,5 +386,5 @@ def mse(p: ArrayLike, q: ArrayLike) -> float:
     >>> mse([1, 0], [0, 1])
     1.0
     """
-    maps = pair(p, q, normalise=True)
+    maps = check_pair(p, q, normalise=True)
     return float(np.mean((maps.p - maps.q) ** 2))

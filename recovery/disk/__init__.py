@@ -30,10 +30,10 @@ from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
 from ..maps.sentence import Wording, join
-from ..noise import epsilon_of_one
+from ..noise import epsilon_of_report
 from .channel import channel_of
 from .query import Query as Query
-from .round import disk_round
+from .round import make_round
 
 NO_MAP = 5.0  # deviations by which the best map's chi-square is too large, to be no map of it
 
@@ -61,7 +61,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """
     if len(releases) >= query.readings and not query.window_h:
         return None
-    return disk_round(query, len(releases) + 1, promise(query))
+    return make_round(query, len(releases) + 1, promise(query))
 
 
 def promise(query: Query) -> Guarantee:
@@ -70,7 +70,7 @@ def promise(query: Query) -> Guarantee:
     reports = REPORTS(n=query.readings, s=plural)
     return make_pure(
         query.epsilon,
-        epsilon_of_one(query),
+        epsilon_of_report(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
@@ -93,16 +93,16 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     reports = int(counts.sum())
     if not reports:
         return Unresolved(query.grid, promised, float("inf"), float("inf"), UNANSWERED)
-    channel, epsilon = channel_of(releases[0].round), float(epsilon_of_one(query))
+    channel, epsilon = channel_of(releases[0].round), float(epsilon_of_report(query))
     # Loaded here alone: every gateway starts with this file.
     from .estimators import estimate
-    from .profile import Profile, resolve
+    from .profile import Profile, find_blocks
 
     found = estimate(query.estimator, channel, counts, epsilon)
     profile = Profile(channel, np.asarray(counts, dtype=np.float64), found.mass, query.level)
     blocks = verdict = None
     if profile.off <= NO_MAP:
-        blocks = resolve(profile, found.mass)
+        blocks = find_blocks(profile, found.mass)
     else:
         verdict = Verdict("assumptions", _NO_SUCH(off=f"{profile.off:.0f}"))
     return Heatmap(
@@ -126,7 +126,7 @@ def merge_counts(query: Query, releases: Sequence[Release]) -> NDArray[np.int64]
         ValueError: there is no release, they are of other rounds than the query's, more than it
             asks for, or hold what no gateway counts.
     """
-    expected = disk_round(query, 1, promise(query))
+    expected = make_round(query, 1, promise(query))
     check_releases(query, releases, expected, "other weights are another channel")
     width, height, _, _ = outer(query.grid, expected.params[0])
     size = width * height

@@ -208,7 +208,7 @@ def sum_blocks(values: Floats, side: int) -> Floats:
 _CHANCES_MAX = 4_000_000
 
 
-def square_sides(channel: Channel, most: int) -> tuple[int, int]:
+def choose_square_sides(channel: Channel, most: int) -> tuple[int, int]:
     """Return the sides of squares, of cells and of answers, that can be looked at in a matrix.
 
     Args:
@@ -234,7 +234,9 @@ def sum_answers(channel: Channel, values: Floats, block: int) -> Floats:
     return sum_blocks(values, block)[kept]
 
 
-def square_laws(channel: Channel, step: int, block: int, mass: Floats | None = None) -> Floats:
+def compute_square_laws(
+    channel: Channel, step: int, block: int, mass: Floats | None = None
+) -> Floats:
     """Return the chance of every square of answers from every square of cells.
 
     Args:

@@ -44,7 +44,7 @@ class Fit:
 _LEFT = 10  # times steps and gain: more than the whole way has left
 
 
-def em(
+def run_em(
     channel: Channel,
     counts: ArrayLike,
     *,
@@ -57,7 +57,7 @@ def em(
 
     Args:
         counts: answers at each place of the outer array, (rows + 2 ry, columns + 2 rx).
-        gain: in nats over all answers; see `gain_of`.
+        gain: in nats over all answers; see `find_least_gain`.
         smooth: EMS instead of EM. Its likelihood may fall, which ends it too.
         steps_max: it stops there and says so.
         enough: a log-likelihood; where so slow a way cannot come there, it stops and says so.
@@ -91,7 +91,7 @@ def em(
     )
 
 
-def gain_of(epsilon: float, smooth: bool = False) -> float:
+def find_least_gain(epsilon: float, smooth: bool = False) -> float:
     """Return the gain below which the printed method stops, in nats.
 
     Source: Li et al. 2020, Section 5.5; for an epsilon at which it overflows it is infinite.
@@ -218,12 +218,14 @@ _STRETCH = 0.3
 _LOWEST = -700.0
 
 
-def em_fast(channel: Channel, counts: ArrayLike, *, gain: float, steps_max: int = 10_000) -> Fit:
-    """Return the map at which a step of `em` gains less log-likelihood than `gain`.
+def run_em_fast(
+    channel: Channel, counts: ArrayLike, *, gain: float, steps_max: int = 10_000
+) -> Fit:
+    """Return the map at which a step of `run_em` gains less log-likelihood than `gain`.
 
     Args:
         counts: answers at each place of the outer array, (rows + 2 ry, columns + 2 rx).
-        gain: in nats over all answers; see `em.gain_of`.
+        gain: in nats over all answers; see `em.find_least_gain`.
         steps_max: of the printed method, that is how far the path is followed at most; the
             evaluations, which `steps` of the Fit counts, are fewer.
 

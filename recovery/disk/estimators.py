@@ -33,14 +33,14 @@ from .em import (
     OPTIMAL,
     Fit,
     check_counts,
-    em,
-    em_fast,
     em_step,
-    gain_of,
+    find_least_gain,
     log_likelihood,
     measure_excess,
+    run_em,
+    run_em_fast,
 )
-from .smooth_map import posterior
+from .smooth_map import fit_posterior
 
 Floats = NDArray[np.float64]
 Estimator = Callable[[Channel, ArrayLike, float], Fit]
@@ -70,11 +70,13 @@ def estimate(name: str, channel: Channel, counts: ArrayLike, epsilon: float) -> 
 
 
 def _em(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
-    return em_fast(channel, counts, gain=gain_of(epsilon))
+    return run_em_fast(channel, counts, gain=find_least_gain(epsilon))
 
 
 def _ems(channel: Channel, counts: ArrayLike, epsilon: float, enough: float = math.inf) -> Fit:
-    return em(channel, counts, gain=gain_of(epsilon, smooth=True), smooth=True, enough=enough)
+    return run_em(
+        channel, counts, gain=find_least_gain(epsilon, smooth=True), smooth=True, enough=enough
+    )
 
 
 _TOLD, _SURE = 1.0, 5.0  # nats: below, smoothed noise explains the answers as well; above, not
@@ -88,13 +90,13 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     if rough.status == NOBODY:
         return rough
     try:
-        found = posterior(channel, seen)
+        found = fit_posterior(channel, seen)
     except np.linalg.LinAlgError:
         why = "expectation maximization alone, for smooth maps could not be weighed in floats"
         return replace(rough, why=why)
     mass = em_step(channel, seen, found.mass, channel.forward(found.mass))
     law = channel.forward(mass)
-    off = misfit(channel, seen, law)
+    off = measure_misfit(channel, seen, law)
     if off > _NO_FIT:
         why = f"no smooth map gives these answers: chi-square is {off:.0f} deviations too large"
         return replace(rough, why=why)
@@ -120,7 +122,7 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
 ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems}
 
 
-def misfit(channel: Channel, counts: Floats, law: Floats) -> float:
+def measure_misfit(channel: Channel, counts: Floats, law: Floats) -> float:
     """Return by how many of its deviations the chi-square of a map's law is too large."""
     there = law[channel.support]
     expected = float(counts.sum()) * there / there.sum()
@@ -144,7 +146,7 @@ _REPETITIONS = 2
 _SIDE_MAX = 32  # above, W2 is of sums over squares of cells: it takes minutes else
 
 
-def expected_w2(
+def estimate_w2(
     name: str, channel: Channel, counts: ArrayLike, epsilon: float, mass: ArrayLike
 ) -> float | None:
     """Return about how far a map is from the truth: W2, in longer sides; None where nobody is.

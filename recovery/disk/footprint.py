@@ -77,7 +77,7 @@ def _quadrant(x: float, y: float, radius: float) -> float:
 Share = Callable[[int, int, float, float, bool], float | None]
 
 
-def shares(
+def compute_shares(
     scheme: str, radius: float, epsilon: float, shape: tuple[int, int]
 ) -> list[list[float]]:
     """Return the shares of the footprint's eighth: row y holds those of x = y, y + 1, ...
@@ -91,7 +91,7 @@ def shares(
     Raises:
         ValueError: there is no such scheme, or the radius or epsilon means nothing.
 
-    >>> shares("dam", 1, 1.4, (5, 5))[0]
+    >>> compute_shares("dam", 1, 1.4, (5, 5))[0]
     [1.0, 1.0]
     """
     _check(scheme, radius, epsilon)
@@ -100,7 +100,7 @@ def shares(
     if scheme == "wave":
         # Loaded here alone: it solves a program of its own.
 
-        return wave_shares(radius, epsilon, shape)
+        return compute_wave_shares(radius, epsilon, shape)
     line = 1 in shape
     rows: list[list[float]] = []
     while not (line and rows):
@@ -115,7 +115,7 @@ def shares(
     return [[share / most for share in row] for row in rows]
 
 
-def disk(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def share_shrunken_disk(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share of the disk area mechanism: all, the shrunken rectangle's, or none.
 
     Source: Definition 8, Equation (13) and Theorem VI.1.
@@ -133,14 +133,14 @@ def share_by_centre(x: int, y: int, radius: float, epsilon: float, line: bool) -
     return 1.0 if has_centre_inside(x, y, radius) else None
 
 
-def exact_area(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def share_by_area(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the part of the cell that lies in the disk, or along a line in the interval."""
     if x == y == radius == 0:
         return 1.0
     return measure_part_inside(x, y, radius, line) if touches_disk(x, y, radius) else None
 
 
-def hybrid(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def share_by_ring(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share of the hybrid uniform-exponential mechanism, in rings one cell wide.
 
     Ring j, between the circles j - 1 and j, weighs exp((1 - (j - 1) / radius) epsilon); a cell
@@ -169,10 +169,10 @@ def share_true_cell(x: int, y: int, radius: float, epsilon: float, line: bool) -
 
 # What "wave" is made of stands in its own module.
 SCHEMES: dict[str, Share] = {
-    "dam": disk,
+    "dam": share_shrunken_disk,
     "dam-ns": share_by_centre,
-    "area": exact_area,
-    "huem": hybrid,
+    "area": share_by_area,
+    "huem": share_by_ring,
     "krr": share_true_cell,
 }
 
@@ -229,14 +229,14 @@ def _check(scheme: str, radius: float, epsilon: float) -> None:
 _SERIES = 0.5  # below it m1 and m2 are summed as series
 
 
-def radius_cells(epsilon: float, shape: tuple[int, int]) -> int:
+def choose_radius(epsilon: float, shape: tuple[int, int]) -> int:
     """Return the best radius over a grid, in whole cells, rounded down; nought is a radius.
 
     Args:
         epsilon: of one report.
         shape: (columns, rows).
 
-    >>> [radius_cells(epsilon, (15, 15)) for epsilon in (0.7, 3.5, 7.0)]
+    >>> [choose_radius(epsilon, (15, 15)) for epsilon in (0.7, 3.5, 7.0)]
     [14, 3, 0]
     """
     # A radius that is whole but for rounding is whole.
@@ -316,7 +316,9 @@ def best_area_ratio(epsilon: float) -> float:
 HOLLOW = 2  # from the next reach on the square is whole
 
 
-def wave_shares(radius: float, epsilon: float, shape: tuple[int, int]) -> list[list[float]]:
+def compute_wave_shares(
+    radius: float, epsilon: float, shape: tuple[int, int]
+) -> list[list[float]]:
     """Return the shares of the wave's eighth: row y holds those of x = y, y + 1, ..., reach.
 
     Args:
@@ -327,9 +329,9 @@ def wave_shares(radius: float, epsilon: float, shape: tuple[int, int]) -> list[l
     Raises:
         ValueError: the radius is no number of cells.
 
-    >>> wave_shares(1, 3.5, (10, 10))
+    >>> compute_wave_shares(1, 3.5, (10, 10))
     [[0.0, 1.0], [1.0]]
-    >>> wave_shares(2, 3.5, (15, 15))
+    >>> compute_wave_shares(2, 3.5, (15, 15))
     [[0.0, 1.0, 1.0], [1.0, 1.0]]
     """
     if not 0 <= radius < math.inf:

@@ -36,8 +36,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from ..maps.heatmap import Blocks, may_name
-from .channel import Channel, square_laws, square_sides, sum_answers
+from ..maps.heatmap import Blocks, find_tellable
+from .channel import Channel, choose_square_sides, compute_square_laws, sum_answers
 from .em import measure_excess
 
 Floats = NDArray[np.float64]
@@ -61,9 +61,9 @@ class Profile:
 
     def __init__(self, channel: Channel, counts: Floats, mass: Floats, level: float = 0.9) -> None:
         self.level = level
-        self.step, block = square_sides(channel, _SQUARES_MAX)
+        self.step, block = choose_square_sides(channel, _SQUARES_MAX)
         self.shape = math.ceil(channel.rows / self.step), math.ceil(channel.columns / self.step)
-        size, laws = math.prod(self.shape), square_laws(channel, self.step, block, mass)
+        size, laws = math.prod(self.shape), compute_square_laws(channel, self.step, block, mass)
         seen = sum_answers(channel, counts, block)
         law = sum_answers(channel, channel.forward(mass), block)
         reports = float(seen.sum())
@@ -209,7 +209,7 @@ def _pivot(pairs: Floats, filled: Bools) -> Floats:
 Box = tuple[int, int, int, int]  # top, left, rows, columns
 
 
-def resolve(profile: Profile, mass: Floats) -> Blocks:
+def find_blocks(profile: Profile, mass: Floats) -> Blocks:
     """Return the blocks of cells that the answers tell apart, each with its interval.
 
     From the whole map down a block is split into quarters while one of them is not empty for sure,
@@ -238,7 +238,7 @@ def resolve(profile: Profile, mass: Floats) -> Blocks:
     boxes[:, 2:] = np.minimum(boxes[:, 2:], np.array(mass.shape) - boxes[:, :2])
     sums = [float(mass[y : y + rows, x : x + columns].sum()) for y, x, rows, columns in boxes]
     shares = np.clip(sums, low, high)
-    named = may_name(shares, low, high, boxes[:, 2] * boxes[:, 3] / mass.size)
+    named = find_tellable(shares, low, high, boxes[:, 2] * boxes[:, 3] / mass.size)
     places = {box: at for at, box in enumerate(tree)}
 
     def merge(box: Box) -> list[int]:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from edge.core.records import Grid
 
 from ..fields import EPSILON, GRID, WINDOW_H, check, check_grid, check_rules, describe
-from ..noise import Ratio, check_epsilon_of_one, epsilon_of_one
-from .footprint import radius_cells
+from ..noise import Ratio, check_epsilon_of_report, epsilon_of_report
+from .footprint import choose_radius
 
 Floats = NDArray[np.float64]
 Scheme = Literal["auto", "dam", "dam-ns", "area", "huem", "wave", "krr"]
@@ -78,7 +78,7 @@ class Query:
             ("level", 0 < self.level < 1, "between 0 and 1: nothing is sure"),
         ]
         check_rules(self, rules)
-        check_epsilon_of_one(self, EPSILON_MIN, EPSILON_MAX)
+        check_epsilon_of_report(self, EPSILON_MIN, EPSILON_MAX)
         _check_outer(self)
 
 
@@ -98,14 +98,14 @@ def radius_of(query: Query) -> float:
         return 0
     if query.radius is not None:
         return query.radius
-    epsilon, shape = float(epsilon_of_one(query)), query.grid.shape
+    epsilon, shape = float(epsilon_of_report(query)), query.grid.shape
     if query.scheme == "wave":
-        return wave_reach(epsilon, shape)
-    return _chosen(query)[1] if query.scheme == "auto" else radius_cells(epsilon, shape)
+        return find_wave_reach(epsilon, shape)
+    return _chosen(query)[1] if query.scheme == "auto" else choose_radius(epsilon, shape)
 
 
 def _chosen(query: Query) -> tuple[str, float]:
-    return choose_scheme(float(epsilon_of_one(query)), query.grid.shape)
+    return choose_scheme(float(epsilon_of_report(query)), query.grid.shape)
 
 
 def _check_outer(query: Query) -> None:
@@ -222,16 +222,16 @@ def choose_scheme(epsilon: float, shape: tuple[int, int]) -> tuple[str, float]:
     great that answers fall next to the true cell, and a disk without border cells was nearer.
     Along a line both are the interval, and its printed radius holds there.
 
-    Args and Raises: as for `wave_reach`.
+    Args and Raises: as for `find_wave_reach`.
 
     >>> choose_scheme(3.5, (15, 15)), choose_scheme(5, (15, 15))
     (('wave', 2), ('dam-ns', 1))
     """
-    reach, printed = wave_reach(epsilon, shape), radius_cells(epsilon, shape)
+    reach, printed = find_wave_reach(epsilon, shape), choose_radius(epsilon, shape)
     return ("wave", reach) if reach < printed else ("dam-ns", printed)
 
 
-def wave_reach(epsilon: float, shape: tuple[int, int]) -> float:
+def find_wave_reach(epsilon: float, shape: tuple[int, int]) -> float:
     """Return how far the wave goes, in cells, for one report of epsilon on a grid.
 
     Args:
@@ -241,7 +241,7 @@ def wave_reach(epsilon: float, shape: tuple[int, int]) -> float:
     Raises:
         ValueError: epsilon is not positive, or the grid has no cell.
 
-    >>> wave_reach(3.5, (15, 15))
+    >>> find_wave_reach(3.5, (15, 15))
     2
     """
     if min(shape) < 1 or not 0 < epsilon < math.inf:
@@ -251,30 +251,30 @@ def wave_reach(epsilon: float, shape: tuple[int, int]) -> float:
         )
     coarse = max(1.0, max(shape) / _SIDE_MAX)
     if min(shape) < 2 * coarse:
-        return 0 if shape == (1, 1) else radius_cells(epsilon, shape)
+        return 0 if shape == (1, 1) else choose_radius(epsilon, shape)
     columns, rows = (round(side / coarse) for side in shape)
-    reach = best_reach(epsilon, (columns, rows))
+    reach = find_best_reach(epsilon, (columns, rows))
     if coarse > 1:
         # As wide in cells as it is in coarse ones; a single coarse one may be too wide.
         wide = round(((2 * reach + 1) * coarse - 1) / 2)
-        reach = wide if reach else min(wide, radius_cells(epsilon, shape))
+        reach = wide if reach else min(wide, choose_radius(epsilon, shape))
     return reach
 
 
 @cache
-def best_reach(epsilon: float, shape: tuple[int, int]) -> float:
+def find_best_reach(epsilon: float, shape: tuple[int, int]) -> float:
     """Return the reach, of 0, 1/2, 1, 2, ..., with the least score, or the next if as good."""
     tried: list[float] = [0, 0.5, *range(1, max(shape) + 1)]  # beyond there is only more margin
     scores: list[float] = []
     best = 0
     while len(scores) < min(len(tried), best + _WORSE + 1):
-        scores.append(score(unfold_shares(tried[len(scores)]), epsilon, shape))
+        scores.append(predict_error(unfold_shares(tried[len(scores)]), epsilon, shape))
         best = scores.index(min(scores))
     as_good = best + 1 < len(scores) and scores[best + 1] <= AS_GOOD * scores[best]
     return tried[best + as_good]
 
 
-def score(footprint: Floats, epsilon: float, shape: tuple[int, int]) -> float:
+def predict_error(footprint: Floats, epsilon: float, shape: tuple[int, int]) -> float:
     """Return about which W2, in cells, maps will be wrong by; to compare footprints with.
 
     A footprint is (2 reach + 1, 2 reach + 1) shares in [0, 1], NaN outside it.

@@ -25,8 +25,8 @@ from edge.core.wire import MAC_BYTES, ROUND_BYTES, round_body
 from edge.mechanisms.disk import NAME, outer
 from edge.mechanisms.footprint import exp_floor
 
-from ..noise import epsilon_of_one
-from .footprint import shares
+from ..noise import epsilon_of_report
+from .footprint import compute_shares
 from .query import Query, radius_of, scheme_of
 
 Weights = NDArray[np.int64] | NDArray[np.object_]
@@ -37,19 +37,19 @@ _HEAD = 5  # params before the octant
 _NUMBER = (1 << 48) - 1  # the largest that a Round may bear: it must fit into the message too
 
 
-def disk_round(query: Query, number: int, promise: Guarantee) -> Round:
+def make_round(query: Query, number: int, promise: Guarantee) -> Round:
     """Return the Round of a query, with the finest weights that fit into a message.
 
     Where even those of 2**16 do not, they are the finest again: such a Round can be played in
-    memory, and `refusal` says why it cannot be sent.
+    memory, and `explain_refusal` says why it cannot be sent.
     """
     return Round(number, NAME, query.grid, _weigh(query, promise), promise)
 
 
 @lru_cache(maxsize=16)
 def _weigh(query: Query, promise: Guarantee) -> tuple[int, ...]:
-    one = epsilon_of_one(query)
-    rows = shares(scheme_of(query), radius_of(query), float(one), query.grid.shape)
+    one = epsilon_of_report(query)
+    rows = compute_shares(scheme_of(query), radius_of(query), float(one), query.grid.shape)
 
     def made(far: int) -> Round:
         return Round(1, NAME, query.grid, _params(rows, one, far), promise)
@@ -64,7 +64,7 @@ def fits_message(round: Round) -> bool:
     return _size(round) <= ROUND_BYTES
 
 
-def refusal(round: Round) -> str:
+def explain_refusal(round: Round) -> str:
     """Return why a Round cannot be sent to devices, "" if it can."""
     if fits_message(round):
         return ""
@@ -156,9 +156,9 @@ def total_of(round: Round) -> int:
     return far * int(domain_of(round).sum()) + int(footprint.sum()) - far * cells
 
 
-def why_refused(query: Query, round: Round) -> str:
+def explain_query_refusal(query: Query, round: Round) -> str:
     """Return why a query's Round cannot be sent, and which radius could; "" if it can."""
-    if not (why := refusal(round)):
+    if not (why := explain_refusal(round)):
         return ""
     radius = find_longest_radius(query)
     can = f"a radius of {radius} cells or less does" if radius >= 0 else "no radius does"
@@ -181,4 +181,4 @@ def _fits_at(query: Query, radius: int) -> bool:
     from . import promise  # with it comes what draws maps
 
     there = replace(query, radius=radius)
-    return fits_message(disk_round(there, 1, promise(there)))
+    return fits_message(make_round(there, 1, promise(there)))

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from .channel import Channel, square_laws, square_sides, sum_answers
+from .channel import Channel, choose_square_sides, compute_square_laws, sum_answers
 from .em import log_likelihood
 
 # What is held of a map before any answer: its logarithm is smooth, of one of three kinds.
@@ -89,11 +89,11 @@ class Prior:
         return self.log_volume + self.rank * math.log(strength) + tilts * math.log(level)
 
 
-def lattice(channel: Channel) -> Lattice:
+def make_lattice(channel: Channel) -> Lattice:
     """Return the lattice of a channel's grid."""
     rows, columns = channel.rows, channel.columns
-    step, block = square_sides(channel, _PLACES_MAX)
-    chances = square_laws(channel, step, block)
+    step, block = choose_square_sides(channel, _PLACES_MAX)
+    chances = compute_square_laws(channel, step, block)
     if step == 1:
         return Lattice((rows, columns), np.eye(rows), np.eye(columns), 1, block, chances)
     tops, lefts = np.arange(0, rows, step), np.arange(0, columns, step)
@@ -101,7 +101,7 @@ def lattice(channel: Channel) -> Lattice:
     return Lattice(shape, _between(rows, tops), _between(columns, lefts), step, block, chances)
 
 
-def prior(shape: tuple[int, int], order: int) -> Prior:
+def make_prior(shape: tuple[int, int], order: int) -> Prior:
     """Return the prior of an order on a lattice."""
     places = shape[0] * shape[1]
     rough = np.zeros((places, places))
@@ -181,17 +181,17 @@ class Posterior:
     @property
     def mass(self) -> Floats:
         """The most probable map, (rows, columns)."""
-        return exponential(self.lattice.spread(self.u))
+        return softmax(self.lattice.spread(self.u))
 
 
-def exponential(u: Floats) -> Floats:
+def softmax(u: Floats) -> Floats:
     """Return exp(u) divided by its sum."""
     # No smaller: a processor is a hundred times slower with numbers next to nought.
     mass = np.exp(np.maximum(u - u.max(), _LOWEST))
     return mass / mass.sum()
 
 
-def fit(places: Lattice, counts: Floats, smooth: Prior, u: Floats) -> Posterior:
+def fit_order(places: Lattice, counts: Floats, smooth: Prior, u: Floats) -> Posterior:
     """Return the posterior under one order, on the way from u."""
     chances, reports, count = places.chances, float(counts.sum()), len(u)
     tilts = smooth.plain.shape[1]
@@ -246,7 +246,7 @@ def _strength(decided: float, roughness: float) -> float:
 
 def _law(chances: Floats, u: Floats, counts: Floats) -> tuple[Floats, Floats, float]:
     """Return the map of u, its law and its log-likelihood."""
-    mass = exponential(u)
+    mass = softmax(u)
     law = chances @ mass
     return mass, law, log_likelihood(counts, law)
 
@@ -277,25 +277,25 @@ def _climb(
 _REFINED_MAX = 50
 
 
-def posterior(channel: Channel, counts: Floats) -> Posterior:
+def fit_posterior(channel: Channel, counts: Floats) -> Posterior:
     """Return the posterior under the order that has the most evidence; there are answers.
 
     Args:
         channel: what gave the answers.
         counts: answers at each place of the outer array.
     """
-    places = lattice(channel)
+    places = make_lattice(channel)
     coarse = sum_answers(channel, counts, places.block)
     u = np.zeros(places.chances.shape[1])
     fits: list[Posterior] = []
     for order in ORDERS:
         # Each order begins where the one before it ended: most of the way is the same.
-        smooth = prior(places.shape, order)
-        found = fit(places, coarse, smooth, u)
+        smooth = make_prior(places.shape, order)
+        found = fit_order(places, coarse, smooth, u)
         if found.strength > UNBENT and fits:
             # The evidence has a second summit where nothing bends, and from there no way leads
             # to the first: from an even map it may.
-            again = fit(places, coarse, smooth, np.zeros_like(u))
+            again = fit_order(places, coarse, smooth, np.zeros_like(u))
             found = max(found, again, key=lambda one: one.evidence)
         u = found.u
         fits.append(found if places.block == 1 else _refine(channel, counts, found))
@@ -308,9 +308,9 @@ def _refine(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
     The blocks' precision stays: it differs from the cells' by what the answers cannot tell.
     """
     grid, reports = found.lattice, float(counts.sum())
-    precision = prior(grid.shape, found.order).precision(found.strength, found.level)
+    precision = make_prior(grid.shape, found.order).precision(found.strength, found.level)
     u, steps = found.u, found.steps
-    mass = exponential(grid.spread(u))
+    mass = softmax(grid.spread(u))
     law = channel.forward(mass)
     height = log_likelihood(counts, law) - float(u @ precision @ u) / 2
     for _ in range(_REFINED_MAX):
@@ -320,7 +320,7 @@ def _refine(channel: Channel, counts: Floats, found: Posterior) -> Posterior:
         share, gained = 1.0, -1.0
         while gained < 0 and share > 1e-3:
             tried = u + share * way
-            mass = exponential(grid.spread(tried))
+            mass = softmax(grid.spread(tried))
             law = channel.forward(mass)
             found_height = log_likelihood(counts, law) - float(tried @ precision @ tried) / 2
             gained = found_height - height

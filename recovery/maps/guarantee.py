@@ -169,14 +169,14 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
         round_up(math.exp(value)) if value < 50 else f"10 to the {math.ceil(value / math.log(10))}"
     )
     if delta:
-        return [_LIKELY(factor=factor, epsilon=ratio_text(epsilon), delta=ratio_text(delta))]
-    return [_ODDS(factor=factor, epsilon=ratio_text(epsilon))]
+        return [_LIKELY(factor=factor, epsilon=format_ratio(epsilon), delta=format_ratio(delta))]
+    return [_ODDS(factor=factor, epsilon=format_ratio(epsilon))]
 
 
-def ratio_text(ratio: Ratio) -> str:
+def format_ratio(ratio: Ratio) -> str:
     """Return a ratio as one writes it.
 
-    >>> ratio_text((1, 2)), ratio_text((4, 1))
+    >>> format_ratio((1, 2)), ratio_text((4, 1))
     ('1/2', '4')
     """
     return str(ratio[0]) if ratio[1] == 1 else f"{ratio[0]}/{ratio[1]}"

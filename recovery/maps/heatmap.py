@@ -96,7 +96,7 @@ class Credible:
 
     @property
     def median(self) -> int:
-        return median_count(self.numbers)
+        return find_median_count(self.numbers)
 
     @property
     def may_be_empty(self) -> bool:
@@ -123,7 +123,7 @@ class Credible:
         return told + " These readings cannot be told from an empty room's." * self.may_be_empty
 
 
-def median_count(numbers: Floats) -> int:
+def find_median_count(numbers: Floats) -> int:
     """Return the number of sources that is off by least on average; none if that is likelier.
 
     Where heat is all that tells, the likeliest number is often the most that there may be.
@@ -131,7 +131,7 @@ def median_count(numbers: Floats) -> int:
     Args:
         numbers: the chance of each, from none upwards.
 
-    >>> median_count(np.array([0.0, 0.0, 0.0, 0.3, 0.3, 0.4]))
+    >>> find_median_count(np.array([0.0, 0.0, 0.0, 0.3, 0.3, 0.4]))
     4
     """
     return int(np.argmax(np.cumsum(numbers) > 0.5))
@@ -187,7 +187,7 @@ class Blocks:
     def claims(self) -> NDArray[np.int_]:
         """Which blocks may be named, the densest first: solid, surely above an even share."""
         cells = self.boxes[:, 2] * self.boxes[:, 3]
-        sure = np.flatnonzero(may_name(self.shares, self.low, self.high, cells / cells.sum()))
+        sure = np.flatnonzero(find_tellable(self.shares, self.low, self.high, cells / cells.sum()))
         return sure[np.argsort(-(self.shares / cells)[sure], kind="stable")]
 
     @property
@@ -226,7 +226,7 @@ class Blocks:
         return np.asarray(np.minimum(far / self._reach, most))
 
 
-def may_name(shares: Floats, low: Floats, high: Floats, even: Floats) -> NDArray[np.bool_]:
+def find_tellable(shares: Floats, low: Floats, high: Floats, even: Floats) -> NDArray[np.bool_]:
     """Return which shares may be told: not mostly noise, and surely above what is even."""
     return (low > even) & ((high - low) / 2 <= shares)
 

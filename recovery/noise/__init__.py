@@ -71,12 +71,12 @@ def reduce_ratio(ratio: Ratio) -> Ratio:
     return ratio[0] // shared, ratio[1] // shared
 
 
-def shard_limits(devices: int, colluding: Fraction, missing: Fraction) -> tuple[int, int]:
+def find_shard_limits(devices: int, colluding: Fraction, missing: Fraction) -> tuple[int, int]:
     """Return a shard's threshold and its colluders: the fewest who stay, the most who collude.
 
     Of 15 devices a tenth is one: so the threshold is rounded up, and the colluders down.
 
-    >>> shard_limits(15, Fraction(1, 10), Fraction(1, 10))
+    >>> find_shard_limits(15, Fraction(1, 10), Fraction(1, 10))
     (14, 1)
     """
     return devices - math.floor(missing * devices), math.floor(colluding * devices)
@@ -104,19 +104,19 @@ def check_ratio(ratio: object, name: str) -> float:
     return ratio[0] / ratio[1]
 
 
-def epsilon_of_one(query: Any) -> Fraction:
+def epsilon_of_report(query: Any) -> Fraction:
     """Return the epsilon of one report of a query: all of them share its epsilon evenly."""
     return Fraction(*query.epsilon) / query.readings
 
 
-def check_epsilon_of_one(query: Any, low: Fraction, high: int) -> None:
+def check_epsilon_of_report(query: Any, low: Fraction, high: int) -> None:
     """Refuse a query whose reports have less epsilon each than low, or more than high.
 
     Raises:
         ValueError: they have, or its epsilon is no ratio.
     """
     check_ratio(query.epsilon, "epsilon")
-    one = epsilon_of_one(query)
+    one = epsilon_of_report(query)
     if not low <= one <= high:
         raise ValueError(
             f"epsilon of one report is {float(one):g} but must be {low} to {high}: below, no map "

@@ -33,23 +33,23 @@ from .gaussian import (
 from .worst import (
     NOT_BEHIND,
     bound_counted_norm,
-    coarsest_exponent,
+    bound_shifts,
+    bound_whole_square,
+    choose_exponent,
     find_least_shown,
     find_worst_sensitivity,
     list_distances,
-    shifts,
-    whole_square,
 )
 
 # Noise of a known width, laid out in whole numbers, and what it really gives.
 #
 # Both ways to noise end here: `calibrate` finds its width from a promise,
-# `state_noise` is told it.
+# `calibrate_stated_noise` is told it.
 
 Floats = NDArray[np.float64]
 
 # The discrete Gaussian keeps the continuous curve when sigma is larger by one in a thousand
-# and at least a hundred grains, which `coarsest_exponent` sees to.
+# and at least a hundred grains, which `choose_exponent` sees to.
 DISCRETE = 1.001
 
 
@@ -81,7 +81,7 @@ class Moved:
     continuous: float  # l2 norm of the temperatures' change
     counted: float  # l2 norm of what the converters show of it
     square: Callable[[int], int]  # squared l2 norm of what is sent, in grains of this exponent
-    behind: Fraction = NOT_BEHIND  # of the converter behind that one, see `worst.pass_behind`
+    behind: Fraction = NOT_BEHIND  # of the converter behind that one, see `worst.bound_behind`
 
 
 def check_scales(
@@ -111,7 +111,7 @@ def check_scales(
         )
 
 
-def change_of_move(
+def bound_move(
     operator: Floats,
     shape: tuple[int, int],
     cells: int,
@@ -128,7 +128,7 @@ def change_of_move(
             cells).
         readings: how many times every sensor reports the same scene.
         unfelt: as for `check_scales`.
-        behind: as for `worst.pass_behind`.
+        behind: as for `worst.bound_behind`.
 
     Raises:
         ValueError: a parameter is not positive, or no sensor feels a move.
@@ -143,9 +143,9 @@ def change_of_move(
     scales = operator, shape, distances, intensity_max, behind
 
     def square(exponent: int) -> int:
-        return whole_square(shifts(*scales), exponent, step)
+        return bound_whole_square(bound_shifts(*scales), exponent, step)
 
-    counted, sensors = bound_counted_norm(shifts(*scales), step), operator.shape[-2]
+    counted, sensors = bound_counted_norm(bound_shifts(*scales), step), operator.shape[-2]
     return Moved(sensors, intensity_max, step, readings, continuous, counted, square, behind)
 
 
@@ -168,7 +168,7 @@ def round_noise(
     Raises:
         ValueError: no whole number is exact any more.
     """
-    exponent = coarsest_exponent(spread, sigma, change.sensors, change.step)
+    exponent = choose_exponent(spread, sigma, change.sensors, change.step)
     grain = Fraction(2) ** -exponent
     square = change.square(exponent)
     whole = math.ceil(variance(grain, square))
@@ -250,11 +250,11 @@ def calibrate(
     Raises:
         ValueError: a parameter is out of range, or the printed formula is not private here.
     """
-    change = change_of_move(operator, shape, cells, intensity_max, step, readings)
-    return grant(change, epsilon, delta, method)
+    change = bound_move(operator, shape, cells, intensity_max, step, readings)
+    return calibrate_change(change, epsilon, delta, method)
 
 
-def grant(change: Moved, epsilon: Ratio, delta: Ratio, method: Method) -> Calibration:
+def calibrate_change(change: Moved, epsilon: Ratio, delta: Ratio, method: Method) -> Calibration:
     """Return the least noise that hides this change, as `calibrate`."""
     epsilon_asked, delta_asked = check_ratio(epsilon, "epsilon"), check_ratio(delta, "delta")
     if method == "paper":
@@ -305,7 +305,7 @@ def _nano_rho(epsilon: Ratio, delta: Ratio, readings: int) -> int:
 _PARTS = 1000
 
 
-def state_noise(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
+def calibrate_stated_noise(change: Moved, sigma: Ratio, delta: Ratio) -> Calibration:
     """Return noise of this standard deviation, and what it really promises at delta.
 
     Args:

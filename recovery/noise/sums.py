@@ -9,7 +9,7 @@ from edge.core.records import Guarantee
 from ..fields import check_rules
 from ..maps.guarantee import make_pure
 from ..maps.sentence import Wording
-from . import shard_limits
+from . import find_shard_limits
 
 UNPROTECTED = Wording(
     "guarantee.not.sum",
@@ -64,8 +64,8 @@ def shard_of(query: Any) -> Shard:
     shards = -(-query.users // query.shard)
     smallest, largest = query.users // shards, -(-query.users // shards)
     missing, colluding = Fraction(*query.dropout), Fraction(*query.colluders)
-    threshold, _ = shard_limits(smallest, colluding, missing)
-    _, colluders = shard_limits(largest, colluding, missing)
+    threshold, _ = find_shard_limits(smallest, colluding, missing)
+    _, colluders = find_shard_limits(largest, colluding, missing)
     return Shard(shards, threshold, colluders, largest)
 
 
@@ -113,7 +113,7 @@ def promise(query: Any, one: Fraction, neighbours: str, unit: str) -> Guarantee:
     return made._replace(rho=(one * Fraction(*query.epsilon) / 2).as_integer_ratio())
 
 
-def bits_of(shard: Shard, most: int, width: Fraction) -> int:
+def count_bits(shard: Shard, most: int, width: Fraction) -> int:
     """Return in how many bits a sum over a shard is added.
 
     Args:

@@ -34,7 +34,7 @@ class Thresholds(Protocol):
     def threshold(self, k: int) -> int: ...
 
 
-def distance(table: Thresholds) -> Fraction:
+def bound_distance(table: Thresholds) -> Fraction:
     """Return a bound on the total variation of one sample of this very table; nearly tight.
 
     Half the sum of |p'(k) - p(k)| over all k = |z|, with p between two fractions and p' as the
@@ -61,10 +61,10 @@ def distance(table: Thresholds) -> Fraction:
     return total / 2
 
 
-def exponential(x: Fraction) -> Fraction:
+def bound_exponential(x: Fraction) -> Fraction:
     """Return a fraction that is not below exp(x), for x >= 0, and hardly above it.
 
-    >>> float(exponential(Fraction(1)))
+    >>> float(bound_exponential(Fraction(1)))
     2.718281828459045
     """
     halvings = max(0, (x.numerator // x.denominator).bit_length() + 1)
@@ -113,7 +113,7 @@ def _beyond(first: tuple[int, int], before: tuple[int, int]) -> int:
 
 # How far the noise of an `edge.core.table.Sampler` is from its law: a bound for one sample.
 #
-# One table is judged by `distance`. The sum x + b y of two exact Gaussians on whole
+# One table is judged by `bound_distance`. The sum x + b y of two exact Gaussians on whole
 # numbers, of variances s and t, has at z = x + b y the chance
 #
 #     exp(-z**2 / 2 (s + b**2 t)) * sum over whole j of exp(-(j - c z)**2 / 2 v),
@@ -137,13 +137,13 @@ class Parts(Protocol):
     parts: Sequence[tuple[int, Thresholds]]
 
 
-def slack(sampler: Parts) -> Fraction:
+def bound_sampler_distance(sampler: Parts) -> Fraction:
     """Return a bound on the total variation of one sample from the law of its variance.
 
     Raises:
         ValueError: the parts' variances do not add to the sampler's, or do not mix.
     """
-    total = sum((distance(table) for _, table in sampler.parts), Fraction(0))
+    total = sum((bound_distance(table) for _, table in sampler.parts), Fraction(0))
     held = sum(factor**2 * Fraction(*table.variance) for factor, table in sampler.parts)
     if held != Fraction(*sampler.variance) or sampler.parts[0][0] != 1:
         raise ValueError(

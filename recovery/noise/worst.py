@@ -36,7 +36,7 @@ from physics.places import cell_places, length_m, sensor_places
 # so a temperature that moves by dy moves its count by at most ceil(dy / step), and its grains
 # by at most ceil(count * step / grain). The noise is scaled to these whole numbers, because a
 # promise about temperatures is no promise about what is sent. Where the converter sees what
-# another one, behind it, has rounded already, dy is first widened: see `pass_behind`.
+# another one, behind it, has rounded already, dy is first widened: see `bound_behind`.
 #
 # Source: the bound on rounded differences is elementary; that a coarse step flips on all
 # sensors at once, and so counts sqrt(sensors) times, is the reason for it.
@@ -64,7 +64,7 @@ def find_worst_sensitivity(operator: Floats, cells: int, shape: tuple[int, int])
     return max(sensitivity(layer, cells, shape) for layer in layers)
 
 
-def shifts(
+def bound_shifts(
     operator: Floats,
     shape: tuple[int, int],
     cells: Iterable[int],
@@ -79,13 +79,13 @@ def shifts(
         shape: (columns, rows) of the cells.
         cells: the distances, in cells, that a source moves; see `physics.kernel.moves`.
         intensity_max: the most heat of one source.
-        behind: as for `pass_behind`.
+        behind: as for `bound_behind`.
     """
     warmest = float(np.abs(operator).max())
     for distance in cells:
         for layer in operator.reshape(-1, *operator.shape[-2:]):
             for block in moves(layer, distance, shape):
-                yield pass_behind(bound_changes(block, intensity_max, warmest), behind)
+                yield bound_behind(bound_changes(block, intensity_max, warmest), behind)
 
 
 def bound_changes(block: Floats, intensity_max: float, warmest: float) -> Floats:
@@ -98,7 +98,7 @@ def bound_changes(block: Floats, intensity_max: float, warmest: float) -> Floats
     return np.asarray(np.abs(block) * (intensity_max * (1 + _SLACK)) + hair)
 
 
-def pass_behind(block: Floats, behind: Fraction) -> Floats:
+def bound_behind(block: Floats, behind: Fraction) -> Floats:
     """Return by how much what a converter sees can change, where another is behind it.
 
     The one behind shows f(i) for all temperatures from f(i) to below f(i + 1), but for an offset,
@@ -124,7 +124,7 @@ def pass_behind(block: Floats, behind: Fraction) -> Floats:
 def find_least_shown(step: Fraction, behind: Fraction) -> Fraction:
     """Return what the least change of a temperature may show, in kelvin: whole steps.
 
-    As dy falls to nought, ceil((dy + behind) / step) steps do; see `pass_behind`.
+    As dy falls to nought, ceil((dy + behind) / step) steps do; see `bound_behind`.
 
     Args:
         step: of the converter, in kelvin.
@@ -142,7 +142,7 @@ def bound_counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float
     """Return the greatest l2 norm of what the converters show, in the temperatures' unit.
 
     Args:
-        blocks: of (sensors, moves), temperature changes from `shifts`.
+        blocks: of (sensors, moves), temperature changes from `bound_shifts`.
         step: of the converter, in their unit, or None.
     """
     greatest = 0.0
@@ -152,16 +152,16 @@ def bound_counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float
     return greatest
 
 
-def whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None) -> int:
+def bound_whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None) -> int:
     """Return the greatest squared l2 norm of what is sent, in grains squared.
 
     Args:
         blocks, step: as for `bound_counted_norm`.
         exponent: a grain is 2**-exponent of the temperatures' unit.
 
-    >>> whole_square([np.array([[0.3], [1.1]])], exponent=0, step=None)
+    >>> bound_whole_square([np.array([[0.3], [1.1]])], exponent=0, step=None)
     5
-    >>> whole_square([np.array([[0.3], [1.1]])], exponent=2, step=Fraction(1, 2))
+    >>> bound_whole_square([np.array([[0.3], [1.1]])], exponent=2, step=Fraction(1, 2))
     40
     """
     greatest = 0.0
@@ -191,8 +191,8 @@ def count_sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
     """Return by how many grains each change of a temperature can change what is sent.
 
     Args:
-        block: (sensors, moves), temperature changes from `shifts`, at least 0.
-        exponent, step: as for `whole_square`.
+        block: (sensors, moves), temperature changes from `bound_shifts`, at least 0.
+        exponent, step: as for `bound_whole_square`.
     """
     if step is None:
         return np.ceil(np.ldexp(block, exponent))
@@ -205,12 +205,12 @@ def count_sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
         return np.ceil(counts * num / den)
     if max(int(counts.max()) * num, den) < 2**62:
         return (-(-counts.astype(np.int64) * num // den)).astype(np.float64)
-    # 64 bits would wrap; what cannot be squared anyway is cut, and refused by `whole_square`.
+    # 64 bits would wrap; what cannot be squared is cut, and refused by `bound_whole_square`.
     cut = [[min(-(-int(count) * num // den), 2**53) for count in row] for row in counts]
     return np.array(cut, dtype=np.float64)
 
 
-def coarsest_exponent(
+def choose_exponent(
     spread: float, sigma: float, sensors: int, step: Fraction | None = None
 ) -> int:
     """Return the exponent of the largest grain, a power of two, that costs little noise.
@@ -225,7 +225,7 @@ def coarsest_exponent(
         sensors: how many there are.
         step: of the converter, or None.
 
-    >>> coarsest_exponent(spread=1.0, sigma=3.7, sensors=4)
+    >>> choose_exponent(spread=1.0, sigma=3.7, sensors=4)
     7
     """
     exponent = -math.floor(math.log2(min(spread / (50 * math.sqrt(sensors)), sigma / 100)))
@@ -264,7 +264,7 @@ def bound_sent(
     Args:
         exponent: a grain is 2**-exponent kelvin.
         step: of the converter, in kelvin, or None.
-        behind: as for `pass_behind`, in kelvin.
+        behind: as for `bound_behind`, in kelvin.
 
     Raises:
         ValueError: it is beyond what can be squared exactly.
@@ -284,7 +284,7 @@ def bound_sent(
         if ratio.denominator != 1:  # then a grain more may show on each sensor
             root = math.sqrt(square) * (1 + _FILLED_SLACK) + math.sqrt(len(tops))
             square = Fraction(root * root)
-    alone = count_sent(pass_behind(change.each[:, None], behind), exponent, step)
+    alone = count_sent(bound_behind(change.each[:, None], behind), exponent, step)
     found = min(math.ceil(square), int(np.square(alone).sum()))
     if found >= 2**53:
         raise ValueError(
@@ -552,7 +552,7 @@ class Grains(NamedTuple):
     exponent: int  # a grain is 2**-exponent units
     step: Fraction | None  # of the converter
     intensity_max: float
-    behind: Fraction = NOT_BEHIND  # see `pass_behind`
+    behind: Fraction = NOT_BEHIND  # see `bound_behind`
 
     def most(self, norms: Floats, sensors: int) -> Floats:
         """Return what changes of these l2 norms come to at the most, squared in grains.
@@ -591,7 +591,7 @@ class Stretch(NamedTuple):
         return [middle], [(middle, self.high), (self.low, middle)]
 
 
-def worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[int]:
+def bound_worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[int]:
     """Return the greatest squared l2 norm of what moves up to each distance change, in grains.
 
     Args:
@@ -666,7 +666,7 @@ def _squares(
     squares = np.zeros(len(cells))
 
     def count(block: Floats) -> Floats:
-        seen = pass_behind(bound_changes(block, bent, warmest), grains.behind)
+        seen = bound_behind(bound_changes(block, bent, warmest), grains.behind)
         return count_sent(seen, *grains[:2])
 
     most = None

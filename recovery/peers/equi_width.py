@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .frequency_oracles import project
+from .frequency_oracles import project_to_total
 
 Floats = NDArray[np.float64]
 Draw = Callable[[int, int], int]
@@ -27,7 +27,9 @@ LEAST = 40  # a square is divided where more than so many, times 1/epsilon, seem
 FIRST = 4  # times that the whole is halved at least, whatever was sorted
 
 
-def equi_width(counts: ArrayLike, epsilon: Fraction, draw: Draw, nearest: bool = False) -> Floats:
+def map_by_equi_width(
+    counts: ArrayLike, epsilon: Fraction, draw: Draw, nearest: bool = False
+) -> Floats:
     """Return the shares of all cells, none negative, of total one.
 
     Args:
@@ -40,7 +42,7 @@ def equi_width(counts: ArrayLike, epsilon: Fraction, draw: Draw, nearest: bool =
     noise = [draw(num, den) for _ in range(exact.size)]
     noisy = (exact.ravel() + np.array(noise, np.float64)) / max(1, int(exact.sum()))
     if nearest:
-        return project(noisy).reshape(exact.shape)
+        return project_to_total(noisy).reshape(exact.shape)
     kept = np.maximum(noisy, 0.0)
     even = np.full(exact.shape, 1 / exact.size)
     return (kept / kept.sum()).reshape(exact.shape) if kept.sum() > 0 else even
@@ -58,16 +60,19 @@ def sort_then_count(
         epsilon: of the counts; `SHARE` of the whole is about the best.
     """
     exact = np.asarray(counts)
-    users, squares = int(exact.sum()), leaves(sorted_mass, LEAST / float(epsilon) / exact.sum())
+    users, squares = (
+        int(exact.sum()),
+        find_leaves(sorted_mass, LEAST / float(epsilon) / exact.sum()),
+    )
     inside = np.bincount(squares.ravel(), weights=exact.ravel()).astype(np.int64)
-    shares = equi_width(inside, epsilon, draw, nearest=True) if users else inside + 1.0
+    shares = map_by_equi_width(inside, epsilon, draw, nearest=True) if users else inside + 1.0
     return np.asarray((shares / np.bincount(squares.ravel()))[squares])
 
 
-def leaves(mass: Floats, least: float) -> NDArray[np.int64]:
+def find_leaves(mass: Floats, least: float) -> NDArray[np.int64]:
     """Return the number of the square that each cell is in; one with more than `least` is divided.
 
-    >>> leaves(np.eye(2) / 2, 0.1).tolist()
+    >>> find_leaves(np.eye(2) / 2, 0.1).tolist()
     [[0, 1], [2, 3]]
     """
     side, depth = len(mass), len(mass).bit_length() - 1

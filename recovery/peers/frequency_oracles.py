@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 
-def project(values: ArrayLike, total: float = 1.0) -> Floats:
+def project_to_total(values: ArrayLike, total: float = 1.0) -> Floats:
     """Return the nearest array without negative parts and of the given total.
 
         max(values - shift, 0), with the one shift that gives the total
@@ -30,7 +30,7 @@ def project(values: ArrayLike, total: float = 1.0) -> Floats:
     Source: Held, Wolfe and Crowder 1974, Section 3; Wang et al. 2020, "Locally differentially
     private frequency estimation with consistency", Section 4.3 for Norm-Sub.
 
-    >>> project([0.8, 0.4, -0.3]).round(3)
+    >>> project_to_total([0.8, 0.4, -0.3]).round(3)
     array([0.7, 0.3, 0. ])
     """
     array = np.asarray(values, np.float64)
@@ -83,7 +83,7 @@ def estimate_oue(counts: ArrayLike, reports: int, epsilon: float) -> Floats:
             f"{ones.max():.0f} answers have a 1 in one cell but only {reports} came: a device "
             "may count once. Give the number of all answers."
         )
-    return project(unbias(ones, float(reports), *oue_chances(epsilon)))
+    return project_to_total(unbias(ones, float(reports), *oue_chances(epsilon)))
 
 
 def oue_chances(epsilon: float) -> tuple[float, float]:
@@ -182,7 +182,7 @@ def estimate_krr(counts: ArrayLike, log_ratio: float) -> Floats:
     """
     answered = np.asarray(counts, np.float64)
     stays, errs = krr_chances(answered.size, log_ratio)
-    return project(unbias(answered, float(answered.sum()), stays, errs))
+    return project_to_total(unbias(answered, float(answered.sum()), stays, errs))
 
 
 def krr_chances(cells: int, log_ratio: float) -> tuple[float, float]:
@@ -201,7 +201,7 @@ def krr_chances(cells: int, log_ratio: float) -> tuple[float, float]:
     return stays, stays * fade
 
 
-def matrix(cells: int, log_ratio: float) -> Floats:
+def make_krr_matrix(cells: int, log_ratio: float) -> Floats:
     """Return how likely each cell is answered from each, (answers, cells)."""
     stays, errs = krr_chances(cells, log_ratio)
     return np.full((cells, cells), errs) + (stays - errs) * np.eye(cells)

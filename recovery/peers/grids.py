@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .frequency_oracles import project
+from .frequency_oracles import project_to_total
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -42,14 +42,14 @@ def normalise(mass: Floats) -> Floats:
     return kept / total if total > 0 else np.full(mass.shape, 1 / mass.size)
 
 
-def blur(sums: Whole, epsilon: Fraction, units: int, draw: Draw) -> Floats:
+def add_noise(sums: Whole, epsilon: Fraction, units: int, draw: Draw) -> Floats:
     """Return each sum with noise of scale units/epsilon of its own."""
     num, den = (units / epsilon).as_integer_ratio()
     noise = [draw(num, den) for _ in range(sums.size)]
     return np.asarray(sums + np.array(noise).reshape(sums.shape), dtype=np.float64)
 
 
-def laplace(
+def map_by_laplace(
     crowd: Crowd,
     epsilon: Fraction,
     draw: Draw,
@@ -63,9 +63,9 @@ def laplace(
         total: take the nearest map with as much mass as there are users, which is public, in the
             place of putting negative cells to nought. Nearer where users are many.
     """
-    noisy = blur(crowd.sums, epsilon, crowd.units, draw)
+    noisy = add_noise(crowd.sums, epsilon, crowd.units, draw)
     if total:
-        return project(noisy.ravel(), float(crowd.users * crowd.units)).reshape(
+        return project_to_total(noisy.ravel(), float(crowd.users * crowd.units)).reshape(
             noisy.shape
         ) / float(crowd.users * crowd.units)
     if top_percent is not None:
@@ -75,15 +75,15 @@ def laplace(
     return normalise(noisy)
 
 
-def uniform_grid(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
+def map_by_uniform_grid(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
     """Return the map of one grid with sqrt(n epsilon / 10) squares a side."""
     across = max(1, math.ceil(math.sqrt(crowd.users * epsilon / 10)))
     rows, columns = (_places(cells, across) for cells in crowd.sums.shape)
     sums = _gather(crowd.sums, rows, columns)
-    return normalise(_even(blur(sums, epsilon, crowd.units, draw), rows, columns))
+    return normalise(_even(add_noise(sums, epsilon, crowd.units, draw), rows, columns))
 
 
-def adaptive_grid(
+def map_by_adaptive_grid(
     crowd: Crowd, epsilon: Fraction, draw: Draw, share: Fraction = Fraction(1, 2)
 ) -> Floats:
     """Return the map of a rough grid whose squares are divided further by their noisy counts.
@@ -94,7 +94,7 @@ def adaptive_grid(
     value = float(epsilon)
     across = max(10, math.ceil(math.sqrt(crowd.users * value / 10) / 4))
     rows, columns = (_places(cells, across) for cells in crowd.sums.shape)
-    rough = blur(_gather(crowd.sums, rows, columns), share * epsilon, crowd.units, draw)
+    rough = add_noise(_gather(crowd.sums, rows, columns), share * epsilon, crowd.units, draw)
     found = np.zeros(crowd.sums.shape)
     alpha = float(share)
     for (i, j), noisy in np.ndenumerate(rough):
@@ -103,7 +103,7 @@ def adaptive_grid(
         finer = max(1, math.ceil(math.sqrt(people * (1 - alpha) * value / 5)))
         own = crowd.sums[box]
         down, right = (_places(cells, finer) for cells in own.shape)
-        fine = blur(_gather(own, down, right), (1 - share) * epsilon, crowd.units, draw)
+        fine = add_noise(_gather(own, down, right), (1 - share) * epsilon, crowd.units, draw)
         # Both know the square's total: weigh them by what their noise varies.
         weight = alpha**2 * fine.size / ((1 - alpha) ** 2 + alpha**2 * fine.size)
         total = weight * noisy + (1 - weight) * fine.sum()

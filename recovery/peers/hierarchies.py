@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .grids import Crowd, Draw, blur, normalise
+from .grids import Crowd, Draw, add_noise, normalise
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -29,14 +29,16 @@ Whole = NDArray[np.int64]
 _SHARE = 1 << 16
 
 
-def quadtree(crowd: Crowd, epsilon: Fraction, draw: Draw, depth: int | None = None) -> Floats:
+def map_by_quadtree(
+    crowd: Crowd, epsilon: Fraction, draw: Draw, depth: int | None = None
+) -> Floats:
     """Return the map of a quadtree whose level i has a share of epsilon like 2**(i/3)."""
     levels = _depth(crowd.sums, 2) if depth is None else depth
     weights = [int(_SHARE * 2 ** ((level - levels) / 3)) for level in range(levels + 1)]
     return _tree(crowd, epsilon, draw, 2, weights)
 
 
-def hierarchy(
+def map_by_hierarchy(
     crowd: Crowd, epsilon: Fraction, draw: Draw, branches: int = 4, depth: int | None = None
 ) -> Floats:
     """Return the map of a tree of b x b squares a square, an even share of epsilon a level.
@@ -74,21 +76,21 @@ def _tree(
             variances.append(0.0)
             continue
         share = epsilon * weight / sum(weights)
-        noisy.append(blur(sums, share, crowd.units, draw))
+        noisy.append(add_noise(sums, share, crowd.units, draw))
         variances.append(float(2 / share**2))
-    finest = consistent(noisy, variances, branches)
+    finest = make_consistent(noisy, variances, branches)
     cells = np.repeat(np.repeat(finest / cell**2, cell, axis=0), cell, axis=1)
     return normalise(cells[:rows, :columns])
 
 
-def consistent(noisy: Sequence[Floats], variances: Sequence[float], branches: int) -> Floats:
+def make_consistent(noisy: Sequence[Floats], variances: Sequence[float], branches: int) -> Floats:
     """Return the finest squares of the least-squares tree: children add up to their parent.
 
     Args:
         noisy: (b**i, b**i) for each level i, coarsest first.
         variances: of the noise of each level, 0 where it is known.
 
-    >>> consistent([np.array([[12.0]]), np.array([[1.0, 2.0], [3.0, 2.0]])], [0.0, 1.0], 2)
+    >>> make_consistent([np.array([[12.0]]), np.array([[1.0, 2.0], [3.0, 2.0]])], [0.0, 1.0], 2)
     array([[2., 3.],
            [4., 3.]])
     """
@@ -114,7 +116,7 @@ def _blocks(values: Any, side: int) -> Any:
     return values.reshape(side, size, side, size).sum(axis=(1, 3))
 
 
-def wavelet(
+def map_by_wavelet(
     crowd: Crowd, epsilon: Fraction, draw: Draw, changes: int = 1, total: bool = False
 ) -> Floats:
     """Return the map of noisy Haar coefficients, along a line or in a plane.
@@ -136,7 +138,7 @@ def wavelet(
     for axis, side in enumerate(sides):
         padded = _haar(padded, axis)
         sensitivity *= 1 + int(math.log2(side))
-    noisy = blur(padded, epsilon / sensitivity, crowd.units, draw)
+    noisy = add_noise(padded, epsilon / sensitivity, crowd.units, draw)
     for axis in range(noisy.ndim):
         noisy = _unhaar(noisy, axis)
     if total:

@@ -45,7 +45,7 @@ class Fits(NamedTuple):
     rows: Fit  # of a one-row map (1, rows)
 
 
-def queries(grid: Grid, epsilon: Ratio, split: Split = "users") -> tuple[Query, Query]:
+def make_queries(grid: Grid, epsilon: Ratio, split: Split = "users") -> tuple[Query, Query]:
     """Return what is asked along each axis: of columns first, then of rows, both as lines.
 
     Args:
@@ -56,10 +56,10 @@ def queries(grid: Grid, epsilon: Ratio, split: Split = "users") -> tuple[Query, 
     Raises:
         ValueError: there is no such split, or the query has no meaning.
 
-    >>> [query.grid.shape for query in queries(Grid((15, 10), 0), (7, 2))]
+    >>> [query.grid.shape for query in make_queries(Grid((15, 10), 0), (7, 2))]
     [(15, 1), (10, 1)]
     """
-    one = share(epsilon, split)
+    one = find_answer_epsilon(epsilon, split)
     columns, rows = grid.shape
     return (
         Query(Grid((columns, 1), grid.cell_mm), one, scheme="dam-ns"),
@@ -67,10 +67,10 @@ def queries(grid: Grid, epsilon: Ratio, split: Split = "users") -> tuple[Query, 
     )
 
 
-def share(epsilon: Ratio, split: Split) -> Ratio:
+def find_answer_epsilon(epsilon: Ratio, split: Split) -> Ratio:
     """Return the epsilon of one answer.
 
-    >>> share((7, 2), "users"), share((7, 2), "budget")
+    >>> find_answer_epsilon((7, 2), "users"), share((7, 2), "budget")
     ((7, 2), (7, 4))
     """
     if split not in get_args(Split):
@@ -104,7 +104,7 @@ def estimate(
     return Fits(np.outer(rows.mass, columns.mass), columns, rows)
 
 
-def matrix(across: Channel, down: Channel, split: Split = "users") -> Floats:
+def compute_matrix(across: Channel, down: Channel, split: Split = "users") -> Floats:
     """Return how likely what a user answers is from each cell, (answers, cells).
 
     Where users are split the answers are those of the columns and then those of the rows, half as

@@ -64,7 +64,7 @@ def anchors(away: ArrayLike, exponent: float) -> Floats:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def em(
+def run_em(
     sets: ArrayLike, table: ArrayLike, *, gain: float = 1e-3, steps_max: int = _STEPS_MAX
 ) -> Fit:
     """Return the map under which the sets are likely, by expectation maximisation.
@@ -270,13 +270,13 @@ def _answers(table: Floats, size: int, draws: int) -> NDArray[np.int64]:
 #
 #     least(k) = (1 - 1/k) times the mean distance of two different cells
 #
-# which is 6.7 cells for k = 7, where the disk leaves 5.2. `size_for` takes the largest k that has
-# a solution: 2.
+# which is 6.7 cells for k = 7, where the disk leaves 5.2. `find_set_size` takes the largest k
+# that has a solution: 2.
 
 _EXPONENT_MIN, _EXPONENT_MAX = 1e-4, 60.0
 
 
-def exponent_for(away: ArrayLike, target: float, size: int, draws: int = 3_000) -> float | None:
+def find_exponent(away: ArrayLike, target: float, size: int, draws: int = 3_000) -> float | None:
     """Return the exponent at which local privacy is the target, or None where there is none.
 
     Args:
@@ -300,7 +300,7 @@ def exponent_for(away: ArrayLike, target: float, size: int, draws: int = 3_000) 
     return math.exp(float(scipy.optimize.brentq(above, low, high, xtol=1e-9, rtol=1e-9)))
 
 
-def size_for(
+def find_set_size(
     away: ArrayLike, target: float, epsilon: float, draws: int = 3_000
 ) -> tuple[int, float]:
     """Return the largest set size up to n / e^epsilon that has a solution, and its exponent.
@@ -313,8 +313,8 @@ def size_for(
     Raises:
         ValueError: no size has a solution: the target is at or above what saying nothing gives.
     """
-    for size in range(wished_size(len(np.asarray(away)), epsilon), 0, -1):
-        found = exponent_for(away, target, size, draws)
+    for size in range(find_paper_set_size(len(np.asarray(away)), epsilon), 0, -1):
+        found = find_exponent(away, target, size, draws)
         if found is not None:
             return size, found
     raise ValueError(
@@ -324,10 +324,10 @@ def size_for(
     )
 
 
-def wished_size(cells: int, epsilon: float) -> int:
+def find_paper_set_size(cells: int, epsilon: float) -> int:
     """Return the paper's set size, n / e^epsilon to the nearest whole number, at least 1.
 
-    >>> wished_size(225, 3.5), wished_size(225, 5), wished_size(25, 5)
+    >>> find_paper_set_size(225, 3.5), wished_size(225, 5), wished_size(25, 5)
     (7, 2, 1)
     """
     return max(1, round(cells * math.exp(-epsilon)))

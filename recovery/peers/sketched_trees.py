@@ -39,7 +39,7 @@ def _level(sums: Whole, level: int, side: int) -> Whole:
     return np.asarray(padded.reshape(across, size, across, size).sum(axis=(1, 3)))
 
 
-def privtree(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
+def map_by_privtree(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
     """Return the map of PrivTree: half of epsilon for the squares, half for their counts."""
     half = epsilon / 2
     wide = Fraction(7, 3) / half  # (2 b - 1) / (b - 1), for b = 4 parts of a square
@@ -63,7 +63,7 @@ def privtree(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
     return normalise(found[tuple(slice(cells) for cells in crowd.sums.shape)])
 
 
-def count_min(
+def map_by_count_min(
     crowd: Crowd, epsilon: Fraction, draw: Draw, rows: int = 20, width: int = 2000
 ) -> Floats:
     """Return the map of a sketch: each point is in `rows` sums for each level.

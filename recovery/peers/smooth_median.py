@@ -45,7 +45,7 @@ def smooth_sensitivity(values: ArrayLike, beta: float) -> float:
     return found
 
 
-def scale(values: ArrayLike, epsilon: float, delta: float | None = None) -> float:
+def find_noise_scale(values: ArrayLike, epsilon: float, delta: float | None = None) -> float:
     """Return what the noise is multiplied by: pure without a delta."""
     if delta is None:
         return 2 * _TAIL / epsilon * smooth_sensitivity(values, epsilon / (2 * _TAIL))

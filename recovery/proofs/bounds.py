@@ -35,7 +35,7 @@ from ..noise.gaussian import gaussian_sigma, paper_sigma
 Floats = NDArray[np.float64]
 
 
-def weights_at(sensors: Floats, source: float, spread: float) -> Floats | None:
+def find_weights(sensors: Floats, source: float, spread: float) -> Floats | None:
     """Return what each sensor within sqrt(T / 2) of the source counts, or None if none can.
 
     They are paired, the farthest on the left with the nearest on the right, and each counts
@@ -142,7 +142,7 @@ def theorem_9(
     tail = 0.0
     for index, source in enumerate(at):
         mine = owner == index
-        weighing = weights_at(read, source, spread)
+        weighing = find_weights(read, source, spread)
         if weighing is None:
             return _vacuous(length, f"the source at {source:g} has no sensor on one side")
         seen = heat_kernel(places[:, None] - read, spread) @ weighing

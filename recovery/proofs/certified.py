@@ -28,7 +28,7 @@ from ..maps.heatmap import Band
 Floats = NDArray[np.float64]
 
 
-def check(
+def check_problem(
     operator: ArrayLike,
     readings: ArrayLike,
     sigma: float,
@@ -112,7 +112,7 @@ class Explaining:
     total: tuple[float, float]  # the least and the most heat in all
 
 
-def highest_shares(heats: Explaining, solved: NDArray[np.int64]) -> Floats | None:
+def bound_shares(heats: Explaining, solved: NDArray[np.int64]) -> Floats | None:
     """Return what no share of heat exceeds, (2, cells), or None where no heat explains anything.
 
     First the share of each cell and all before it, then of all cells after it; each is proved
@@ -274,7 +274,7 @@ class Certified:
     directions: int
 
 
-def certified_band(
+def certify_band(
     operator: ArrayLike,
     readings: ArrayLike,
     sigma: float,
@@ -297,13 +297,13 @@ def certified_band(
     Raises:
         ValueError: a number is not finite, a shape does not fit, or a range is empty.
 
-    >>> found = certified_band([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], 0.01, total=1.0)
+    >>> found = certify_band([[1.0, 0.0], [0.0, 1.0]], [1.0, 0.0], 0.01, total=1.0)
     >>> found.band.low.round(2), found.band.high.round(2)
     (array([0.99, 1.  ]), array([1., 1.]))
     """
-    matrix, target, limits, span = check(operator, readings, sigma, total, upper, level)
+    matrix, target, limits, span = check_problem(operator, readings, sigma, total, upper, level)
     open_cells = np.flatnonzero(limits)
-    basis = directions(matrix[:, open_cells], sigma, span)
+    basis = find_directions(matrix[:, open_cells], sigma, span)
     radius = sigma * math.sqrt(2 * scipy.special.gammaincinv(basis.shape[1] / 2, level))
     heats = Explaining(
         basis.T @ matrix[:, open_cells],
@@ -315,7 +315,7 @@ def certified_band(
     solved = np.unique(
         np.linspace(0, len(open_cells) - 1, max(1, points)).round().astype(np.int64)
     )
-    highest = highest_shares(heats, solved)
+    highest = bound_shares(heats, solved)
     least = measure_least_misfit(heats) if highest is None else math.inf
     if least <= radius:  # the solver is at odds with itself, and has proved nothing
         highest = np.ones((2, len(open_cells)))
@@ -340,7 +340,7 @@ def certified_band(
     )
 
 
-def least_deviation(
+def measure_least_deviation(
     operator: ArrayLike,
     readings: ArrayLike,
     sigma: float,
@@ -355,20 +355,20 @@ def least_deviation(
 
     Args:
         total: the least and the most heat together; the least may be 0.
-        others: as for `certified_band`, places in a plane too.
+        others: as for `certify_band`, places in a plane too.
 
     Raises:
         ValueError: a number is not finite, a shape does not fit, or a range is empty.
 
-    >>> off, chance = least_deviation([[1, 0], [0, 1]], [-3, 0], sigma=1, total=(0, 9))
+    >>> off, chance = measure_least_deviation([[1, 0], [0, 1]], [-3, 0], sigma=1, total=(0, 9))
     >>> round(off, 3), round(chance, 3)
     (3.0, 0.011)
     """
     low, high = total
-    matrix, target, limits, (_, most) = check(operator, readings, sigma, high, upper, 0.5)
+    matrix, target, limits, (_, most) = check_problem(operator, readings, sigma, high, upper, 0.5)
     open_cells = np.flatnonzero(limits)
     span = (min(low, most), most)
-    basis = directions(matrix[:, open_cells], sigma, span)
+    basis = find_directions(matrix[:, open_cells], sigma, span)
     least = measure_least_misfit(
         Explaining(
             basis.T @ matrix[:, open_cells],
@@ -382,7 +382,7 @@ def least_deviation(
     return deviations, float(scipy.special.chdtrc(basis.shape[1], deviations**2))
 
 
-def certified_distance(band: Band, heat: ArrayLike, places: ArrayLike) -> float:
+def bound_distance(band: Band, heat: ArrayLike, places: ArrayLike) -> float:
     """Return how far a map is from the truth at most, where the band holds.
 
     The earth mover's distance along a line is the area between two cumulative shares, and
@@ -394,7 +394,7 @@ def certified_distance(band: Band, heat: ArrayLike, places: ArrayLike) -> float:
         places: (cells,), rising, in the unit of the answer.
 
     >>> band = Band(0.9, np.array([0.25, 1.0]), np.array([0.875, 1.0]))
-    >>> certified_distance(band, heat=[1, 1], places=[0, 2])
+    >>> bound_distance(band, heat=[1, 1], places=[0, 2])
     0.75
     """
     share = np.cumsum(np.asarray(heat, dtype=float))
@@ -411,7 +411,7 @@ def certified_distance(band: Band, heat: ArrayLike, places: ArrayLike) -> float:
     return float(further[:-1] @ np.diff(line))
 
 
-def directions(operator: Floats, sigma: float, total: tuple[float, float]) -> Floats:
+def find_directions(operator: Floats, sigma: float, total: tuple[float, float]) -> Floats:
     """Return U, (sensors, r): the combinations of readings that tell places apart.
 
     They are chosen by the operator and the noise alone. A choice by the readings would be

@@ -42,7 +42,7 @@ class LowerBound:
     second: Cells
 
 
-def lower_bound(
+def find_lower_bound(
     operator: ArrayLike, sigma: float, places: ArrayLike, sources: int = 1
 ) -> LowerBound:
     """Return the best bound of two scenes of one or two unit sources: every pair is compared.
@@ -59,7 +59,7 @@ def lower_bound(
 
     Source: Le Cam's method as in Yu 1997, with the total variation of two normal laws.
 
-    >>> round(lower_bound([[0.0, 1.0]], 0.5, [0.0, 1.0]).distance, 4)
+    >>> round(find_lower_bound([[0.0, 1.0]], 0.5, [0.0, 1.0]).distance, 4)
     0.1587
     """
     matrix, line = np.asarray(operator, dtype=float), np.asarray(places, dtype=float)

@@ -33,10 +33,10 @@ from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from ..maps.sentence import Wording, join
-from ..noise import epsilon_of_one
-from .query import PAPER_USERS, estimator_of, levels_of, weights
+from ..noise import epsilon_of_report
+from .query import PAPER_USERS, compute_weights, estimator_of, levels_of
 from .query import Query as Query
-from .tree import Fit, Leaf, least_squares, read_tree, reconstruct, spread_leaves
+from .tree import Fit, Leaf, fit_least_squares, read_tree, reconstruct, spread_leaves
 
 Floats = NDArray[np.float64]
 
@@ -62,8 +62,8 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     if len(releases) >= query.readings and not query.window_h:
         return None
     kept, first, levels = levels_of(query)
-    num, den = epsilon_of_one(query).as_integer_ratio()
-    params = (query.units, query.places or 1, kept, first, num, den, *weights(levels))
+    num, den = epsilon_of_report(query).as_integer_ratio()
+    params = (query.units, query.places or 1, kept, first, num, den, *compute_weights(levels))
     return Round(len(releases) + 1, NAME, query.grid, params, promise(query))
 
 
@@ -72,7 +72,7 @@ def promise(query: Query) -> Guarantee:
     reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
     return make_pure(
         query.epsilon,
-        epsilon_of_one(query),
+        epsilon_of_report(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
@@ -91,10 +91,10 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         ValueError: there is no release, or one does not belong to the query.
     """
     check_releases(query, releases, plan(query, ()))
-    return draw(query, releases)
+    return recover_checked(query, releases)
 
 
-def draw(
+def recover_checked(
     query: Query, releases: Sequence[Release], chosen: str | None = None
 ) -> Heatmap | Unresolved:
     """Return what `recover` does, of releases that were checked.
@@ -107,7 +107,7 @@ def draw(
     if not reports:
         return Unresolved(query.grid, promised, float("inf"), float("inf"), UNANSWERED)
     name = chosen or estimator_of(query)
-    mass = np.sum([parts(name, release) for release in releases], axis=0)
+    mass = np.sum([fit_parts(name, release) for release in releases], axis=0)
     total, status = float(mass.sum()), "optimal"
     if total <= 0:
         mass, status = np.ones(mass.shape), "even: nothing remained beside the noise"
@@ -116,7 +116,7 @@ def draw(
     return Heatmap(query.grid, mass / mass.sum(), promised, users, status, name, why)
 
 
-def parts(name: str, release: Release) -> Floats:
+def fit_parts(name: str, release: Release) -> Floats:
     """Return the fitted parts of each cell, (rows, columns), not divided by their sum.
 
     As weighted points they are the coreset of Appendix A. Any estimator takes any Release, but
@@ -132,7 +132,7 @@ def parts(name: str, release: Release) -> Floats:
         if name == "sparse":
             return spread_leaves(reconstruct(nodes), grid)
         return spread_leaves(
-            least_squares(nodes, p.weights, float(release.reports * p.units)), grid
+            fit_least_squares(nodes, p.weights, float(release.reports * p.units)), grid
         )
     squares = within(grid, p.first)
     if len(p.weights) != 1 or len(release.values) != len(squares):
@@ -142,9 +142,9 @@ def parts(name: str, release: Release) -> Floats:
         )
     across = (squares[-1] & ((1 << p.first) - 1)) + 1
     noisy = np.array(release.values, dtype=np.float64).reshape(-1, across)
-    from .dense import nearest_mass  # loaded here alone: every gateway starts with this file
+    from .dense import find_nearest_mass  # loaded here alone: every gateway starts with this file
 
-    found = nearest_mass(noisy, 2.0**-p.first)
+    found = find_nearest_mass(noisy, 2.0**-p.first)
     leaves = [
         Leaf(p.first, (square,), mass)
         for square, mass in zip(squares, found.ravel().tolist(), strict=True)

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 _UNEXPLAINED = 2.0  # the diameter of the square, alpha in the paper
 
 
-def nearest_mass(noisy: Floats, side: float) -> Floats:
+def find_nearest_mass(noisy: Floats, side: float) -> Floats:
     """Return the non-negative map that is nearest to a noisy one, (rows, columns), by HiGHS.
 
     Args:
@@ -84,7 +84,7 @@ def nearest_mass(noisy: Floats, side: float) -> Floats:
 _REACH = 9  # deviations beyond which a Gaussian is 0 in double precision sums
 
 
-def heatmap(mass: ArrayLike, sigma_cells: float | None = None, infinite: bool = False) -> Floats:
+def blur_map(mass: ArrayLike, sigma_cells: float | None = None, infinite: bool = False) -> Floats:
     """Return the heatmap of a map, (rows, columns), of the same total.
 
     Args:
@@ -96,7 +96,7 @@ def heatmap(mass: ArrayLike, sigma_cells: float | None = None, infinite: bool = 
     Raises:
         ValueError: the map has other axes, or sigma is not above 0.
 
-    >>> heatmap([[0.0, 0.0, 1.0]], 1.0).round(3)
+    >>> blur_map([[0.0, 0.0, 1.0]], 1.0).round(3)
     array([[0.078, 0.348, 0.574]])
     """
     p = np.asarray(mass, dtype=np.float64)

@@ -26,19 +26,19 @@ class Centres(NamedTuple):
     cost: float
 
 
-def points_of(mass: ArrayLike) -> tuple[Floats, Floats]:
+def list_points(mass: ArrayLike) -> tuple[Floats, Floats]:
     """Return the centres (points, 2) of the cells that hold mass, on the unit square, and it."""
     p = np.asarray(mass, dtype=np.float64)
     rows, columns = np.nonzero(p > 0)
     return (np.stack([columns, rows], axis=1) + 0.5) / max(p.shape), p[rows, columns]
 
 
-def cost(places: Floats, points: Floats, weights: Floats) -> float:
+def measure_cost(places: Floats, points: Floats, weights: Floats) -> float:
     """Return the weight times l1 distance from each point to its nearest place."""
     return float(weights @ _distances(places, points).min(axis=1))
 
 
-def centres(points: Floats, weights: Floats, k: int, restarts: int = 6) -> Centres:
+def find_centres(points: Floats, weights: Floats, k: int, restarts: int = 6) -> Centres:
     """Return k places that are good for weighted points: the best of some descents.
 
     Each begins with places drawn by weight times distance to those before, from the fixed
@@ -75,7 +75,7 @@ def _descent(points: Floats, weights: Floats, chance: Floats) -> Centres:
         if (moved == places).all():
             break
         places = moved
-    return Centres(places, cost(places, points, weights))
+    return Centres(places, measure_cost(places, points, weights))
 
 
 def _median(values: Floats, weights: Floats) -> float:

@@ -15,7 +15,7 @@ from edge.mechanisms.central import NUMBERS
 from edge.mechanisms.pyramid import DEEPEST
 
 from ..fields import OUTSIDE, WINDOW_H, check, check_grid, describe
-from ..noise import Ratio, check_epsilon_of_one, epsilon_of_one
+from ..noise import Ratio, check_epsilon_of_report, epsilon_of_report
 
 EstimatorName = Literal["auto", "sparse", "dense", "tree"]
 ESTIMATORS = get_args(EstimatorName)
@@ -101,7 +101,7 @@ class Query:
     def __post_init__(self) -> None:
         check_grid(self.grid, 1 << 2 * DEEPEST, 1 << DEEPEST)
         check(self)
-        check_epsilon_of_one(self, EPSILON_MIN, EPSILON_MAX)
+        check_epsilon_of_report(self, EPSILON_MIN, EPSILON_MAX)
 
 
 class Levels(NamedTuple):
@@ -153,13 +153,13 @@ def levels_of(query: Query) -> Levels:
 
 def _users_told(query: Query) -> float:
     """Return epsilon n: how many users it takes for one part of noise."""
-    return float(epsilon_of_one(query)) * (query.users or PAPER_USERS)
+    return float(epsilon_of_report(query)) * (query.users or PAPER_USERS)
 
 
-def weights(levels: int) -> tuple[int, ...]:
+def compute_weights(levels: int) -> tuple[int, ...]:
     """Return the shares of epsilon of so many levels, each 2**(-1/2) of the one before.
 
-    >>> weights(4)
+    >>> compute_weights(4)
     (65536, 46340, 32768, 23170)
     """
     return tuple(math.isqrt((_WEIGHT * _WEIGHT) >> step) for step in range(levels))

@@ -10,7 +10,7 @@ Children are joined by merging their lists; a square's own |z - x| lowers the sl
 raises those right of it. Parts and slopes are whole, so that nothing is rounded. The map of least
 total is taken; of equal slopes left-out squares come first, then squares in order.
 
-`least_squares` takes the squares that were left out for what they were measured as, too.
+`fit_least_squares` takes the squares that were left out for what they were measured as, too.
 
 Source: paper 000, Algorithm 2, after Indyk and Price 2011.
 
@@ -189,7 +189,7 @@ def _leaves(masses: dict[int, float], nodes: list[list[Node]]) -> list[Leaf]:
     return found
 
 
-def least_squares(nodes: list[list[Node]], weights: tuple[int, ...], most: float) -> Fit:
+def fit_least_squares(nodes: list[list[Node]], weights: tuple[int, ...], most: float) -> Fit:
     """Return the non-negative map of at most so many parts that is nearest to all squares.
 
     It minimises the sum of (weight (z - x))**2: each level counts by the inverse of its noise. It

@@ -25,11 +25,11 @@ from ..fields import COLLUDERS, DROPOUT, SHARD, check_releases, describe
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window
 from ..maps.heatmap import Heatmap, Unresolved
 from ..maps.sentence import join
-from ..noise import Ratio, epsilon_of_one
-from ..noise.sums import NONE_OPENED, REPLACED, bits_of, check_shards, shard_of
+from ..noise import Ratio, epsilon_of_report
+from ..noise.sums import NONE_OPENED, REPLACED, check_shards, count_bits, shard_of
 from ..noise.sums import promise as _promise
-from ..pyramid import draw
-from ..pyramid.query import EPSILON_MAX, Levels, estimator_of, levels_of, weights
+from ..pyramid import recover_checked
+from ..pyramid.query import EPSILON_MAX, Levels, compute_weights, estimator_of, levels_of
 from ..pyramid.query import Query as Trusted
 
 
@@ -60,7 +60,7 @@ class Query(Trusted):
         check_shards(self)
 
 
-def measure(query: Query) -> Levels:
+def choose_levels(query: Query) -> Levels:
     """Return what is measured: the levels of a pyramid with half the epsilon.
 
     To hide where somebody is takes twice the noise that hides whether somebody is; what is chosen
@@ -89,8 +89,8 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     """
     if len(releases) >= query.readings and not query.window_h:
         return None
-    _, first, count = measure(query)
-    shard, (num, den) = shard_of(query), epsilon_of_one(query).as_integer_ratio()
+    _, first, count = choose_levels(query)
+    shard, (num, den) = shard_of(query), epsilon_of_report(query).as_integer_ratio()
     params = Params(
         first,
         1,
@@ -102,11 +102,11 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         0,
         query.units,
         query.places or 1,
-        weights(count),
+        compute_weights(count),
     )
     round = Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query))
     rate_num, rate_den = min(pyramid_sum.rates(round), key=lambda rate: rate[0] / rate[1])
-    params = params._replace(bits=bits_of(shard, query.units, Fraction(rate_den, rate_num)))
+    params = params._replace(bits=count_bits(shard, query.units, Fraction(rate_den, rate_num)))
     round = round._replace(params=_flat(params))
     if length(round) > LONGEST:
         raise ValueError(
@@ -120,7 +120,7 @@ def promise(query: Query) -> Guarantee:
     """Return what the Releases of this query promise; true of the numbers really drawn."""
     reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
     unit = TOGETHER(window=describe_window(query.window_h, reports, "epsilon"))
-    promised = _promise(query, epsilon_of_one(query), REPLACED, unit)
+    promised = _promise(query, epsilon_of_report(query), REPLACED, unit)
     more = LAST_PLACE if query.window_h else ""
     return promised._replace(unprotected=join((promised.unprotected, more), by=""))
 
@@ -139,11 +139,11 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     opened = [release for release in releases if release.reports]
     if not opened:
         return Unresolved(query.grid, promise(query), float("inf"), float("inf"), NONE_OPENED)
-    made = [as_pyramid(query, release) for release in opened]
-    return draw(query, made, estimator_of(_at_half(query)))
+    made = [to_pyramid_release(query, release) for release in opened]
+    return recover_checked(query, made, estimator_of(_at_half(query)))
 
 
-def as_pyramid(query: Query, release: Release) -> Release:
+def to_pyramid_release(query: Query, release: Release) -> Release:
     """Return a Release as that of a pyramid: of what its estimator keeps, the squares' numbers.
 
     Raises:
@@ -156,7 +156,7 @@ def as_pyramid(query: Query, release: Release) -> Release:
             f"round {round.number} released {len(release.values)} values but must release one for "
             f"each of {sum(map(len, squares))} squares. Take it as published."
         )
-    params = (p.units, p.points, measure(query).kept, p.first, p.num, p.den, *p.weights)
+    params = (p.units, p.points, choose_levels(query).kept, p.first, p.num, p.den, *p.weights)
     made = Round(round.number, pyramid.NAME, round.grid, params, round.guarantee)
     values = iter(release.values)
     found = [{square: next(values) for square in level} for level in squares]

@@ -17,7 +17,7 @@ from edge.mechanisms.quadtree import NAME as NAME
 from ..maps.heatmap import Heatmap, Unresolved
 from ..noise.sums import NONE_OPENED
 from .query import Query as Query
-from .schedule import group_by_map, next_step, query_one_map
+from .schedule import choose_next_step, group_by_map, query_one_map
 from .schedule import plan as plan
 from .schedule import promise as promise
 
@@ -41,16 +41,16 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         raise ValueError("no release came, and a map needs one. Play a round first.")
     one, several = query_one_map(query), group_by_map(query, releases)
     for rounds in several:
-        next_step(one, rounds)  # refuses what is of another query
+        choose_next_step(one, rounds)  # refuses what is of another query
     promised = releases[-1].round.guarantee
     # Loaded here alone: every gateway starts with this file.
-    from .estimate import count_squares, density
+    from .estimate import count_squares, estimate_density
 
     answered = [rounds for rounds in several if any(release.reports for release in rounds)]
     if not answered:
         return Unresolved(query.grid, promised, float("inf"), float("inf"), NONE_OPENED)
     found = count_squares(one, answered[-1])
-    mass, sd = density(found)
+    mass, sd = estimate_density(found)
     counts = f"{found.rounds} round{'s' * (found.rounds > 1)}"
     lost = found.variance.max() >= found.reports**2
     (columns, rows), side = query.grid.shape, 1 << depth(query.grid)

@@ -23,8 +23,8 @@ from edge.mechanisms.quadtree import PROPORTIONS, params_of
 
 from ..noise.sums import NONE_OPENED
 from .query import Query
-from .schedule import deviation, epsilon_of
-from .tree import Painted, paint, parents
+from .schedule import epsilon_of, predict_deviation
+from .tree import Painted, find_parents, paint_squares
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -56,7 +56,7 @@ def count_squares(query: Query, releases: Sequence[Release], which: int | None =
     chain = [used[-1]]
     links: list[Whole] = []
     for earlier in reversed(used[:-1] if query.estimator != "last" else []):
-        link = parents(params_of(chain[0].round).squares, params_of(earlier.round).squares)
+        link = find_parents(params_of(chain[0].round).squares, params_of(earlier.round).squares)
         if link is None:  # squares fell back in between: what is older tells of other regions
             break
         chain.insert(0, earlier)
@@ -66,7 +66,7 @@ def count_squares(query: Query, releases: Sequence[Release], which: int | None =
     squares = params_of(used[-1].round).squares
     return Counts(
         squares,
-        paint(squares, query.grid.shape),
+        paint_squares(squares, query.grid.shape),
         values,
         variances,
         float(used[-1].reports),
@@ -83,7 +83,7 @@ def _measure(release: Release, which: int | None, reports: int) -> tuple[Floats,
         pair = values.reshape(-1, 2)
         values, summed = (pair.sum(axis=1), 2) if which is None else (pair[:, which], 1)
     noises = release.reports / (params.threshold - params.colluders)
-    variance = deviation(params, epsilon_of(release.round), noises) ** 2 * summed
+    variance = predict_deviation(params, epsilon_of(release.round), noises) ** 2 * summed
     ratio = reports / release.reports
     # Who draws 10**-300 of noise draws none; a variance of nought would divide by it.
     return values * ratio, np.full(len(values), max(variance * ratio * ratio, 1e-12))
@@ -124,7 +124,7 @@ def _add(link: Whole, parts: Floats, count: int) -> Floats:
     return np.bincount(link, parts, count).astype(np.float64)
 
 
-def density(found: Counts) -> tuple[Floats, Floats]:
+def estimate_density(found: Counts) -> tuple[Floats, Floats]:
     """Return the share of all devices in each cell, even within a square, and its deviation.
 
     What is negative becomes nought, and the rest adds up to one. How people stand within a square
@@ -153,7 +153,7 @@ class Proportions(NamedTuple):
     squares: int  # with an estimate
 
 
-def proportions(query: Query, releases: Sequence[Release]) -> Proportions:
+def estimate_proportions(query: Query, releases: Sequence[Release]) -> Proportions:
     """Return who says yes, square by square, between bounds that hold as often as the level says.
 
         p = P / (P + N), half width = z sqrt(p (1 - p) / c + v ((1 - p)**2 + p**2) / c**2)

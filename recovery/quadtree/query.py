@@ -8,7 +8,16 @@ from edge.core.grid import depth
 from edge.core.records import Grid
 from edge.mechanisms.quadtree import PLACES_MOST
 
-from ..fields import COLLUDERS, DROPOUT, GRID, SHARD, check, check_grid, check_rules, describe
+from ..fields import (
+    COLLUDERS,
+    DROPOUT,
+    GRID,
+    SHARD,
+    check,
+    check_grid,
+    check_rules,
+    describe,
+)
 from ..noise import Ratio, check_ratio
 from ..noise.sums import check_shards
 from .tree import find_owners, square_of
@@ -152,7 +161,7 @@ def depth_of(query: Query) -> int:
     return min(query.depth, depth(query.grid))
 
 
-def first_squares(query: Query) -> tuple[int, ...]:
+def choose_first_squares(query: Query) -> tuple[int, ...]:
     """Return the squares of the first Round: the four quarters, or the prior's."""
     listed = [square_of(*place) for place in query.prior or ()] or [4, 5, 6, 7][
         : 4 * depth_of(query)

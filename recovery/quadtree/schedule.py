@@ -40,10 +40,10 @@ from edge.mechanisms.quadtree import (
 )
 
 from ..maps.sentence import Wording
-from ..noise.sums import REPLACED, bits_of, shard_of
+from ..noise.sums import REPLACED, count_bits, shard_of
 from ..noise.sums import promise as _promise
-from .query import KINDS, Query, depth_of, first_squares
-from .tree import find_owners, level, split
+from .query import KINDS, Query, choose_first_squares, depth_of
+from .tree import find_level, find_owners, split_squares
 
 FINE = 1 << 20  # an epsilon is a whole number of so many parts of one, but for the last
 
@@ -81,7 +81,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     if _sum_spent(releases) >= Fraction(*query.epsilon):
         return None
     one = query_one_map(query)
-    step = next_step(one, group_by_map(query, releases)[-1]) or next_step(one, ())
+    step = choose_next_step(one, group_by_map(query, releases)[-1]) or choose_next_step(one, ())
     if step is None:
         return None
     params = _params(query, step)
@@ -104,7 +104,7 @@ def group_by_map(query: Query, releases: Sequence[Release]) -> list[list[Release
     return several
 
 
-def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
+def choose_next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     """Return what the next Round of one map asks, None when there is none.
 
     A Round of which no sum was opened has cost its epsilon. Its squares are asked again, with what
@@ -112,7 +112,7 @@ def next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     """
     left = Fraction(*query.epsilon) - _sum_spent(releases)
     if not releases:
-        squares = first_squares(query)
+        squares = choose_first_squares(query)
         return _price(query, squares, left, _most(query) == 1)
     _check(query, releases)
     if left <= 0:
@@ -152,13 +152,13 @@ def grow_squares(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
     last = releases[-1]
     params = params_of(last.round)
     squares = np.array(params.squares, dtype=np.int64)
-    low = deviation(params, max(left, epsilon_of(last.round)), params.shards)
+    low = predict_deviation(params, max(left, epsilon_of(last.round)), params.shards)
     counts = np.array(last.values, dtype=np.float64) / params.scale
     # Of two counts the smaller decides: a share is known by both.
     least = counts.reshape(-1, 2).min(axis=1) if params.kind == PROPORTIONS else counts
-    deep = level(squares)
+    deep = find_level(squares)
     full = (least > query.threshold * low) & (deep < depth_of(query))
-    found = {*params.squares, *split(squares[full].tolist())}
+    found = {*params.squares, *split_squares(squares[full].tolist())}
     if query.collapse and len(releases) > 1:
         known = set(params_of(releases[-2].round).squares)
         empty = (least <= query.collapse * low) & (deep > 1) & ~full
@@ -167,7 +167,7 @@ def grow_squares(query: Query, releases: Sequence[Release]) -> tuple[int, ...]:
     return find_owners(found, query.grid.shape)
 
 
-def deviation(params: Params, epsilon: Fraction, shards: float) -> float:
+def predict_deviation(params: Params, epsilon: Fraction, shards: float) -> float:
     """Return the standard deviation of a number's noise at an epsilon, in devices.
 
     Args:
@@ -206,7 +206,7 @@ def _params(query: Query, step: Step) -> Params:
         step.squares,
     )
     most = made.scale + (kind == STOCHASTIC)
-    return made._replace(bits=bits_of(shard, most, Fraction(sensitivity(made) * den, num)))
+    return made._replace(bits=count_bits(shard, most, Fraction(sensitivity(made) * den, num)))
 
 
 def _flat(params: Params) -> tuple[int, ...]:

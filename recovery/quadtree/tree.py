@@ -23,7 +23,7 @@ Whole = NDArray[np.int64]
 ROOT = 1
 
 
-def level(squares: Whole) -> Whole:
+def find_level(squares: Whole) -> Whole:
     """Return the level of each square: 0 for the whole."""
     # A float's exponent is exact for whole numbers below 2**53.
     return np.asarray((np.frexp(squares.astype(np.float64))[1] - 1) // 2, dtype=np.int64)
@@ -31,7 +31,7 @@ def level(squares: Whole) -> Whole:
 
 def place_squares(squares: Whole) -> tuple[Whole, Whole, Whole]:
     """Return (level, column, row) of each square among those of its level."""
-    found = level(squares)
+    found = find_level(squares)
     rest = squares - (1 << (2 * found))
     column, row = np.zeros_like(rest), np.zeros_like(rest)
     for bit in range(int(found.max(initial=0))):
@@ -73,7 +73,7 @@ class Painted(NamedTuple):
         return np.ascontiguousarray(wide[:, :columns])
 
 
-def paint(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
+def paint_squares(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
     """Return which square of a list owns what of a grid of (columns, rows).
 
     Squares are painted from large to small, each level at its own resolution.
@@ -102,16 +102,16 @@ def paint(squares: Sequence[int], grid: tuple[int, int]) -> Painted:
 def find_owners(squares: Iterable[int], shape: tuple[int, int]) -> tuple[int, ...]:
     """Return in order the squares that own a cell, the whole among them where any cell is left."""
     listed = sorted({*squares, ROOT})
-    owned = paint(listed, shape).area.tolist()
+    owned = paint_squares(listed, shape).area.tolist()
     return tuple(square for square, area in zip(listed, owned, strict=True) if area)
 
 
-def split(squares: Iterable[int]) -> set[int]:
+def split_squares(squares: Iterable[int]) -> set[int]:
     """Return the children of squares."""
     return {4 * square + quadrant for square in squares for quadrant in range(4)}
 
 
-def parents(finer: Sequence[int], coarser: Sequence[int]) -> Whole | None:
+def find_parents(finer: Sequence[int], coarser: Sequence[int]) -> Whole | None:
     """Return for each square the place in the other list of the one that holds its region.
 
     Args:

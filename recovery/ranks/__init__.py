@@ -30,8 +30,8 @@ from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
 from ..maps.sentence import Wording, join
-from ..noise import epsilon_of_one
-from .groups import expected_error, group_of
+from ..noise import epsilon_of_report
+from .groups import group_of, predict_error
 from .query import Query as Query
 from .query import axes_of, order_of
 
@@ -55,7 +55,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
     In windows of hours that is never: how often to ask follows from the devices' budgets.
     """
-    one = epsilon_of_one(query)
+    one = epsilon_of_report(query)
     if not query.window_h:
         spent = sum((Fraction(*epsilon(release.round)) for release in releases), Fraction(0))
         left = Fraction(*query.epsilon) - spent
@@ -79,7 +79,7 @@ def promise(query: Query) -> Guarantee:
     releases = _RELEASES(n=query.readings, points=query.points, **many)
     return make_pure(
         query.epsilon,
-        epsilon_of_one(query),
+        epsilon_of_report(query),
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=describe_window(query.window_h, releases, "epsilon"),
@@ -118,13 +118,15 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     if not full:
         return Unresolved(query.grid, promised, float("inf"), float("inf"), UNANSWERED)
     # Loaded here alone: every gateway starts with this file, and the rest is for drawing.
-    from .order import cell_shares, order_behind
+    from .order import estimate_release_order, sum_by_cell
 
     name = "lines" if query.estimator == "auto" else query.estimator
     mass = sum(
         release.reports
-        * cell_shares(
-            *order_behind(release, name == "lines").points(order_of(query), axes_of(query)),
+        * sum_by_cell(
+            *estimate_release_order(release, name == "lines").points(
+                order_of(query), axes_of(query)
+            ),
             query.grid.shape,
         )
         for release in full
@@ -143,10 +145,10 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
 
 def _status(query: Query, users: int) -> str:
     """Return what is to be said of a map of so few users, or of so little epsilon."""
-    count, one = users * query.points, float(epsilon_of_one(query)) / query.points
+    count, one = users * query.points, float(epsilon_of_report(query)) / query.points
     group = group_of(query)
     # The average of all places has noise of scale 1 / (epsilon count) of the whole curve.
-    if one * count < 4 or (group <= count and expected_error(count, one, group) >= 0.125):
+    if one * count < 4 or (group <= count and predict_error(count, one, group) >= 0.125):
         return (
             "the noise is as wide as the whole grid, so the map says nothing of where people are; "
             "ask for more epsilon, or of more users"

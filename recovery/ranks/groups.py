@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from ..noise import epsilon_of_one
+from ..noise import epsilon_of_report
 from .query import Query, count_of
 
 RULE = 1.74
@@ -57,23 +57,23 @@ def group_of(query: Query) -> int:
     """Return how many places a group has: the query's own number, or what its rule gives."""
     if query.group is not None:
         return query.group
-    by = {"rule": rule_group, "paper": paper_group}[query.groups]
-    return by(count_of(query), float(epsilon_of_one(query)) / query.points)
+    by = {"rule": choose_group, "paper": find_paper_group}[query.groups]
+    return by(count_of(query), float(epsilon_of_report(query)) / query.points)
 
 
-def rule_group(count: int, epsilon: float) -> int:
+def choose_group(count: int, epsilon: float) -> int:
     """Return the size of groups with the least error on places that lie evenly.
 
-    >>> rule_group(10_000, 1.0), rule_group(3, 0.01)
+    >>> choose_group(10_000, 1.0), rule_group(3, 0.01)
     (174, 1)
     """
     return _bound(RULE * math.sqrt(count / epsilon), count)
 
 
-def paper_group(count: int, epsilon: float) -> int:
+def find_paper_group(count: int, epsilon: float) -> int:
     """Return the size that Table 1 gives, between its entries and beyond them as a power law.
 
-    >>> paper_group(10_000, 1.0), paper_group(180_000, 0.5)
+    >>> find_paper_group(10_000, 1.0), paper_group(180_000, 0.5)
     (62, 264)
     """
     logs = np.log(np.array(TABLE, dtype=np.float64))
@@ -82,10 +82,10 @@ def paper_group(count: int, epsilon: float) -> int:
     return _bound(math.exp(found), count)
 
 
-def expected_error(count: int, epsilon: float, group: int) -> float:
+def predict_error(count: int, epsilon: float, group: int) -> float:
     """Return by which part of the curve a place is off, on average; at most 1/4, an even guess's.
 
-    >>> round(expected_error(10_000, 1.0, 174), 4)
+    >>> round(predict_error(10_000, 1.0, 174), 4)
     0.0071
     """
     ratio = group * math.sqrt(epsilon / count)

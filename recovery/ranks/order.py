@@ -69,7 +69,7 @@ def places_of(cells: ArrayLike, order: int) -> Whole:
     return places
 
 
-def cells_at(places: ArrayLike, order: int, axes: int) -> Whole:
+def find_cells(places: ArrayLike, order: int, axes: int) -> Whole:
     """Return the cell at each place of the curve, (n, axes); the inverse of `places_of`."""
     given = np.asarray(places, dtype=np.int64)
     cells = np.empty((len(given), axes), np.int64)
@@ -124,10 +124,10 @@ def _turn(x: list[Whole], i: int, bit: int) -> None:
 _RANKS = 1 << 16  # at which a line is looked at
 
 
-def sizes_of(count: int, group: int) -> Whole:
+def list_group_sizes(count: int, group: int) -> Whole:
     """Return how many places each group has; the last one holds what is left.
 
-    >>> sizes_of(13, 4)
+    >>> list_group_sizes(13, 4)
     array([4, 4, 4, 1])
     """
     sizes = np.full(-(-count // group), group, np.int64)
@@ -166,13 +166,13 @@ class Order:
             places, weights = self.averages, self.sizes / self.sizes.sum()
         most = (1 << order * axes) - 1
         at = np.clip(np.floor(places * (most + 1)), 0, most).astype(np.int64)
-        return (cells_at(np.minimum(at, most), order, axes) + 0.5) / (1 << order), weights
+        return (find_cells(np.minimum(at, most), order, axes) + 0.5) / (1 << order), weights
 
     def _ranks(self) -> Floats:
         return (np.arange(_RANKS) + 0.5) / _RANKS
 
 
-def order(sums: Iterable[int], sizes: Whole, places: int, lines: bool = True) -> Order:
+def estimate_order(sums: Iterable[int], sizes: Whole, places: int, lines: bool = True) -> Order:
     """Return the order of places behind blurred sums.
 
     Args:
@@ -188,14 +188,14 @@ def order(sums: Iterable[int], sizes: Whole, places: int, lines: bool = True) ->
     return Order(np.clip(rising, 0.0, 1.0), sizes, lines)
 
 
-def order_behind(release: Release, lines: bool = True) -> Order:
+def estimate_release_order(release: Release, lines: bool = True) -> Order:
     """Return the order behind a release."""
     params = params_of(release.round)
-    sizes = sizes_of(release.reports * params.points, params.group)
-    return order(release.values, sizes, 1 << params.order * params.axes, lines)
+    sizes = list_group_sizes(release.reports * params.points, params.group)
+    return estimate_order(release.values, sizes, 1 << params.order * params.axes, lines)
 
 
-def cell_shares(points: Floats, weights: Floats, shape: tuple[int, int]) -> Floats:
+def sum_by_cell(points: Floats, weights: Floats, shape: tuple[int, int]) -> Floats:
     """Return the share of each cell of a grid of (columns, rows), (rows, columns)."""
     columns, rows = shape
     x = np.minimum((points[:, 0] * columns).astype(np.int64), columns - 1)
@@ -206,7 +206,7 @@ def cell_shares(points: Floats, weights: Floats, shape: tuple[int, int]) -> Floa
     return np.asarray(mass / mass.sum()).reshape(rows, columns)
 
 
-def voronoi_density(points: Floats, weights: Floats, shape: tuple[int, int]) -> Floats:
+def compute_voronoi_density(points: Floats, weights: Floats, shape: tuple[int, int]) -> Floats:
     """Return the density at the middle of each cell of a raster, (rows, columns), mean about 1.
 
     Each distinct point spreads its weight evenly over all that is nearer to it than to others,

@@ -7,8 +7,17 @@ from typing import Literal
 from edge.core.records import Grid
 from edge.mechanisms.central import NUMBERS
 
-from ..fields import EPSILON, GRID, OUTSIDE, WINDOW_H, check, check_grid, check_rules, describe
-from ..noise import Ratio, check_epsilon_of_one
+from ..fields import (
+    EPSILON,
+    GRID,
+    OUTSIDE,
+    WINDOW_H,
+    check,
+    check_grid,
+    check_rules,
+    describe,
+)
+from ..noise import Ratio, check_epsilon_of_report
 
 Groups = Literal["rule", "paper"]
 EstimatorName = Literal["auto", "lines", "steps"]
@@ -88,7 +97,7 @@ class Query:
         check_rules(self, [("axes", fits, needed)])
         finest = 1 << order_of(self)
         check_grid(self.grid, longest=finest, reason="no grid is finer than the curve")
-        check_epsilon_of_one(self, EPSILON_MIN, EPSILON_MAX)
+        check_epsilon_of_report(self, EPSILON_MIN, EPSILON_MAX)
 
 
 def axes_of(query: Query) -> int:

@@ -81,7 +81,7 @@ class Basis:
         return nodes, np.where(arcs < 0, -2 - arcs, arcs), mass
 
 
-def first_basis(
+def make_first_basis(
     arcs: Arcs, wanted: Floats, root: int, supply: Floats, detour: int, worth: bool
 ) -> Basis:
     """Return the basis of the spanning tree with the most wanted arcs.
@@ -141,7 +141,7 @@ def coarsen_map(mass: Floats) -> Floats:
     return halves.sum(axis=(1, 3))
 
 
-def finer_flow(right: Floats, rows: int, columns: int) -> Floats:
+def refine_flow(right: Floats, rows: int, columns: int) -> Floats:
     """Return a flow to the right on the grid twice as fine, (rows, columns - 1).
 
     Each edge between two blocks of 2 by 2 becomes two, with half the flow each; the edge inside
@@ -158,7 +158,7 @@ def finer_flow(right: Floats, rows: int, columns: int) -> Floats:
     return fine[:, 1:columns]
 
 
-def finer_pairs(
+def refine_pairs(
     leaving: Places, arriving: Places, moved: Floats, p: Floats, q: Floats
 ) -> tuple[Places, Places, Floats]:
     """Return all pairs of cells within pairs of blocks, and how much each would move.
@@ -222,7 +222,7 @@ class Flow:
     pivots: int
 
 
-def grid_flow(surplus: Floats, worth: bool = True) -> Flow:
+def solve_grid_flow(surplus: Floats, worth: bool = True) -> Flow:
     """Return the flow of least cost that evens out a surplus.
 
         minimise sum |right| + sum |down|  over flows whose divergence is the surplus
@@ -246,9 +246,9 @@ def grid_flow(surplus: Floats, worth: bool = True) -> Flow:
     if max(rows, columns) <= _COARSEST:
         return _walk(surplus, np.zeros((rows, columns - 1)), np.zeros((rows - 1, columns)), worth)
     blocks = coarsen_map(surplus)
-    coarse = grid_flow(blocks, worth)
-    right = finer_flow(coarse.right, rows, columns)
-    down = finer_flow(coarse.down.T, columns, rows).T
+    coarse = solve_grid_flow(blocks, worth)
+    right = refine_flow(coarse.right, rows, columns)
+    down = refine_flow(coarse.down.T, columns, rows).T
     rough = np.abs(blocks).sum() < _ROUGH * np.abs(surplus).sum()
     if rough and max(rows, columns) > _UNTILED:
         side = _TILE
@@ -299,7 +299,7 @@ def _walk(surplus: Floats, right: Floats, down: Floats, worth: bool) -> Flow:
     wanted = np.abs(np.concatenate([right.ravel(), down.ravel()]))
     supply = np.ascontiguousarray(surplus, dtype=np.float64).ravel()
     root = int(cell[rows // 2, columns // 2])
-    basis = first_basis(edges, wanted, root, supply, 0, worth)
+    basis = make_first_basis(edges, wanted, root, supply, 0, worth)
     pivots = basis.pivot(edges)
 
     here, edge, mass = basis.used()
@@ -346,7 +346,7 @@ class Plan:
     pivots: int
 
 
-def grid_plan(p: Floats, q: Floats, ground: Ground, worth: bool = True) -> Plan:
+def solve_grid_plan(p: Floats, q: Floats, ground: Ground, worth: bool = True) -> Plan:
     """Return the plan of least cost that turns one map into the other.
 
     Grids are solved from coarse to fine: the pairs of blocks that the coarse plan uses, cell by
@@ -371,8 +371,10 @@ def grid_plan(p: Floats, q: Floats, ground: Ground, worth: bool = True) -> Plan:
         leaving, arriving = np.repeat(here, len(there)), np.tile(there, len(here))
         likely = np.zeros(len(leaving))
     else:
-        coarse = grid_plan(coarsen_map(p), coarsen_map(q), ground, worth)
-        leaving, arriving, likely = finer_pairs(coarse.leaving, coarse.arriving, coarse.mass, p, q)
+        coarse = solve_grid_plan(coarsen_map(p), coarsen_map(q), ground, worth)
+        leaving, arriving, likely = refine_pairs(
+            coarse.leaving, coarse.arriving, coarse.mass, p, q
+        )
     return _generate(p, q, ground, leaving, arriving, likely, worth)
 
 
@@ -399,7 +401,7 @@ def _generate(
 
     # Dearer than every pair, so no artificial arc is in use once all pairs have been priced.
     detour = int(away[-1, -1]) + 1
-    basis = first_basis(arcs(), likely, 0, supply, detour, worth)
+    basis = make_first_basis(arcs(), likely, 0, supply, detour, worth)
     pivots = basis.pivot(arcs())
     while True:
         more_from, more_to = _cheaper(ground, away, p.shape, here, there, basis.price, worth)

@@ -15,7 +15,7 @@ from ..sequence import uniforms
 Floats = NDArray[np.float64]
 
 
-def shares(mass: ArrayLike, rectangles: ArrayLike) -> Floats:
+def sum_rectangles(mass: ArrayLike, rectangles: ArrayLike) -> Floats:
     """Return the share of the map that is in each rectangle, (rectangles,).
 
     Args:
@@ -27,11 +27,11 @@ def shares(mass: ArrayLike, rectangles: ArrayLike) -> Floats:
         ValueError: a mass that is negative or nought in all, a rectangle whose second corner is
             before its first.
 
-    >>> shares([[1, 1], [1, 1]], [[0, 0, 1, 1], [0.5, 0, 2, 2]])
+    >>> sum_rectangles([[1, 1], [1, 1]], [[0, 0, 1, 1], [0.5, 0, 2, 2]])
     array([0.25, 0.75])
     """
     masses = _map(mass)
-    return _sums(masses / masses.sum(), boxes_of(rectangles))
+    return _sums(masses / masses.sum(), check_rectangles(rectangles))
 
 
 def _sums(mass: Floats, boxes: Floats) -> Floats:
@@ -69,7 +69,7 @@ def _map(mass: ArrayLike) -> Floats:
     return masses
 
 
-def boxes_of(rectangles: ArrayLike) -> Floats:
+def check_rectangles(rectangles: ArrayLike) -> Floats:
     """Return rectangles as (rectangles, 4), or refuse what are none."""
     boxes = np.asarray(rectangles, dtype=np.float64)
     if boxes.ndim == 1:

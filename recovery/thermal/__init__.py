@@ -28,7 +28,7 @@ from ..estimators.verdict import FALSE_ALARMS, FAR, describe_misfit, join, judge
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
 from ..maps.sentence import Wording
 from ..maps.sentence import join as join_sentences
-from ..proofs.certified import certified_band, least_deviation
+from ..proofs.certified import certify_band, measure_least_deviation
 from .guarantee import promise
 from .noise import bound_warmth_felt, is_printed
 from .noise import calibrate_query as calibrate_query
@@ -78,12 +78,12 @@ def certify_shares(query: Query, seen: Seen) -> tuple[Band | None, Verdict | Non
     heats = (seen.operator, seen.readings, seen.sigma)
     least, most = bound_totals(query)
     if rows == 1:
-        band = certified_band(*heats, (least, most), upper, seen.level).band
+        band = certify_band(*heats, (least, most), upper, seen.level).band
         if band is not None:
             return band, Verdict("fits")
     # An empty room is no contradiction, unless the query knows of sources.
     total = least if query.sources else 0.0, min(most, float(upper.sum()))
-    off, chance = least_deviation(*heats, total, upper)
+    off, chance = measure_least_deviation(*heats, total, upper)
     if chance >= FALSE_ALARMS:
         return None, Verdict("fits")
     return None, Verdict(

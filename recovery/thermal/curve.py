@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..noise import Ratio, check_ratio, reduce_ratio
 from ..noise.calibrate import (
     Calibration,
-    change_of_move,
+    bound_move,
     epsilon_of,
     epsilon_of_variance,
     exact_epsilon,
@@ -22,11 +22,11 @@ from ..noise.gaussian import ndtr
 from ..noise.worst import (
     NOT_BEHIND,
     PRESENCE,
+    bound_behind,
     bound_changes,
-    pass_behind,
+    bound_whole_square,
+    bound_worst_squares,
     scan_spreads,
-    whole_square,
-    worst_squares,
 )
 from .guarantee import adjust_epsilon, exact_delta
 from .noise import (
@@ -104,9 +104,11 @@ def presence_square(query: Query, made: Calibration) -> int:
     if is_printed(query):
         warmth = operator(query)
         block = bound_changes(warmth, query.intensity_max, float(warmth.max()))
-        block = pass_behind(block, query.behind)
-        return sent_square(query, whole_square([block], made.exponent, query.step), made.exponent)
-    found = worst_squares(room(query), (PRESENCE,), grains_of(query, made.exponent))[0]
+        block = bound_behind(block, query.behind)
+        return sent_square(
+            query, bound_whole_square([block], made.exponent, query.step), made.exponent
+        )
+    found = bound_worst_squares(room(query), (PRESENCE,), grains_of(query, made.exponent))[0]
     return sent_square(query, found, made.exponent)
 
 
@@ -134,12 +136,12 @@ def _changes(
         return [path.joint for path in paths], _send(query, squares, made)
     if is_printed(query):
         scales = query.intensity_max, query.step, 1, "", query.behind
-        here = [change_of_move(operator(query), query.grid.shape, far, *scales) for far in cells]
+        here = [bound_move(operator(query), query.grid.shape, far, *scales) for far in cells]
         squares = [one.square(made.exponent) for one in here]
         return [one.continuous for one in here], _send(query, squares, made)
     continuous = query.intensity_max * scan_spreads(room(query), cells).moves.max(axis=0)
     grains = grains_of(query, made.exponent)
-    return continuous.tolist(), _send(query, worst_squares(room(query), cells, grains), made)
+    return continuous.tolist(), _send(query, bound_worst_squares(room(query), cells, grains), made)
 
 
 def _send(query: Query, squares: list[int], made: Calibration) -> list[int]:

@@ -11,11 +11,11 @@ from edge.core.table import BITS, ROUNDS, SLACK, Sampler
 from edge.mechanisms.thermal_half import NAME, table_bits
 from physics.response import Response
 
-from ..maps.guarantee import TOGETHER, describe_window, ratio_text, round_up
+from ..maps.guarantee import TOGETHER, describe_window, format_ratio, round_up
 from ..maps.sentence import Wording, join, recognise
 from ..noise import Ratio, reduce_ratio
 from ..noise.calibrate import Calibration, delta_of_variance, epsilon_of
-from ..noise.tables import exponential, slack
+from ..noise.tables import bound_exponential, bound_sampler_distance
 from .query import Query, protected_cells
 
 # What noise from tables takes of a thermal promise: a hundredth of delta, set aside for it.
@@ -76,7 +76,7 @@ def compute_table_delta(query: Query, epsilon: Fraction, windows: int = 1) -> Fr
     if epsilon > _WIDE:
         return Fraction(1)
     samples = windows * KEYS * ROUNDS * BEHIND * math.prod(query.sensors)
-    return (1 + exponential(epsilon)) * samples * Fraction(*SLACK)
+    return (1 + bound_exponential(epsilon)) * samples * Fraction(*SLACK)
 
 
 def adjust_epsilon(query: Query, epsilon: float, windows: int = 1) -> float:
@@ -101,7 +101,7 @@ def check_variance(variance: int) -> None:
         ValueError: there are none, or they are not.
     """
     made: Any = Sampler(variance, 1, BITS)
-    found = slack(made)
+    found = bound_sampler_distance(made)
     if found > Fraction(*SLACK):
         raise ValueError(
             f"tables of variance {variance} are off by {float(found):.3g} a sample but at most "
@@ -227,11 +227,11 @@ def _exactly(value: float) -> str:
 def _converter(query: Query) -> str:
     if query.step is None:
         return ""
-    step = ratio_text(query.step.as_integer_ratio())
+    step = format_ratio(query.step.as_integer_ratio())
     unit = " K" if query.grid.cell_mm else ""
     behind: str = ""
     if query.behind:
-        behind = _BEHIND(count=f"{ratio_text(query.behind.as_integer_ratio())}{unit}")
+        behind = _BEHIND(count=f"{format_ratio(query.behind.as_integer_ratio())}{unit}")
     return _STEPS(step=f"{step}{unit}", behind=behind)
 
 
@@ -272,8 +272,8 @@ def _unit(query: Query, made: Calibration) -> str:
     epsilon, delta = compute_true_promise(query, made)
     return (
         f"{window} together; the noise is the paper's printed formula and really gives epsilon "
-        f"{round_up(epsilon)} at delta {ratio_text(reduce_ratio(query.delta))}, or delta "
-        f"{round_up(delta)} at epsilon {ratio_text(reduce_ratio(query.epsilon))}, at the stated "
+        f"{round_up(epsilon)} at delta {format_ratio(reduce_ratio(query.delta))}, or delta "
+        f"{round_up(delta)} at epsilon {format_ratio(reduce_ratio(query.epsilon))}, at the stated "
         "spread alone and not at longer ones"
     )
 
@@ -282,7 +282,7 @@ def _level(query: Query) -> str:
     """Return what the readings are taken less, where that is no constant that all know."""
     if query.slew is None:
         return ""
-    slew = ratio_text(query.slew.as_integer_ratio()) + " K" * bool(query.grid.cell_mm)
+    slew = format_ratio(query.slew.as_integer_ratio()) + " K" * bool(query.grid.cell_mm)
     return _LEVEL(slew=slew, n=query.readings)
 
 

@@ -13,14 +13,21 @@ from edge.mechanisms.thermal_half import EXPONENTS
 from physics.places import length_m
 from physics.response import Response
 
-from ..noise.calibrate import Calibration, Moved, change_of_move, check_scales, grant, state_noise
+from ..noise.calibrate import (
+    Calibration,
+    Moved,
+    bound_move,
+    calibrate_change,
+    calibrate_stated_noise,
+    check_scales,
+)
 from ..noise.worst import (
     Change,
     Grains,
     Room,
     bound_greatest_response,
+    bound_worst_squares,
     scan_spreads,
-    worst_squares,
 )
 from ..noise.worst import bound_sent as bound_sent
 from .guarantee import check_variance, exact_delta
@@ -281,8 +288,8 @@ def calibrate_query(query: Query) -> Calibration:
     if query.slew is not None:
         change = follow_change(change, query.slew)
     if query.sigma is not None:
-        return state_noise(change, query.sigma, query.delta)
-    made = grant(change, query.epsilon, exact_delta(query), query.calibration)
+        return calibrate_stated_noise(change, query.sigma, query.delta)
+    made = calibrate_change(change, query.epsilon, exact_delta(query), query.calibration)
     if query.sampler == "table":
         check_variance(made.variance)
     return made
@@ -307,7 +314,7 @@ def _at_its_spread(query: Query) -> Moved:
         describe_spread_fault(room(query)),
     )
     scales = query.intensity_max, query.step, query.readings
-    return change_of_move(operator(query), shape, cells, *scales, unfelt, query.behind)
+    return bound_move(operator(query), shape, cells, *scales, unfelt, query.behind)
 
 
 def _at_every_spread(query: Query) -> Moved:
@@ -320,10 +327,10 @@ def _at_every_spread(query: Query) -> Moved:
         # In steps of the converter, as if they were the grains.
         intensity_max, behind = query.intensity_max / float(query.step), query.behind / query.step
         steps = Grains(0, None, intensity_max, behind)
-        counted = math.sqrt(worst_squares(here, cells, steps)[0]) * float(query.step)
+        counted = math.sqrt(bound_worst_squares(here, cells, steps)[0]) * float(query.step)
 
     def square(exponent: int) -> int:
-        return worst_squares(here, cells, grains_of(query, exponent))[0]
+        return bound_worst_squares(here, cells, grains_of(query, exponent))[0]
 
     return Moved(
         math.prod(query.sensors),

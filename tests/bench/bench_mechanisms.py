@@ -61,10 +61,10 @@ from recovery import disk, pyramid, quadtree, ranks
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
 from recovery.peers.equi_width import SHARE, sort_then_count
-from recovery.peers.grids import Crowd, adaptive_grid, uniform_grid
-from recovery.peers.hierarchies import quadtree as plain_quadtree
-from recovery.peers.hierarchies import wavelet
-from recovery.peers.sketched_trees import privtree
+from recovery.peers.grids import Crowd, map_by_adaptive_grid, map_by_uniform_grid
+from recovery.peers.hierarchies import map_by_quadtree as plain_quadtree
+from recovery.peers.hierarchies import map_by_wavelet
+from recovery.peers.sketched_trees import map_by_privtree
 from recovery.ranks.order import cells_of, places_of
 from recovery.ranks.query import ORDERS
 
@@ -131,11 +131,11 @@ WAYS: dict[str, dict[str, Way]] = {
         **{
             name: partial(by_peer, peer)
             for name, peer in (
-                ("uniform grid", uniform_grid),
-                ("adaptive grid", adaptive_grid),
+                ("uniform grid", map_by_uniform_grid),
+                ("adaptive grid", map_by_adaptive_grid),
                 ("plain quadtree", plain_quadtree),
-                ("wavelet", wavelet),
-                ("privtree", privtree),
+                ("wavelet", map_by_wavelet),
+                ("privtree", map_by_privtree),
             )
         },
     },

@@ -31,8 +31,8 @@ from edge.core.records import Grid, Release
 from physics.crowds.disk import count_many
 from recovery.disk import Query, plan, recover
 from recovery.disk.channel import channel_of
-from recovery.disk.estimators import estimate, expected_w2
-from recovery.disk.profile import Profile, resolve
+from recovery.disk.estimators import estimate, estimate_w2
+from recovery.disk.profile import Profile, find_blocks
 from recovery.distance import wasserstein2
 from recovery.maps.heatmap import SOLID, Heatmap
 
@@ -150,9 +150,9 @@ def measure(side: int, epsilon: tuple[int, int], run: int, stars: int) -> Iterat
         truth = people / people.sum()
         maps = {way: estimate(way, channel, counts, one).mass for way in ("auto", "em", "ems")}
         far = {way: wasserstein2(mass, truth, normalise=True) for way, mass in maps.items()}
-        said = expected_w2("auto", channel, counts, one, maps["auto"]) or np.nan
+        said = estimate_w2("auto", channel, counts, one, maps["auto"]) or np.nan
         profile = Profile(channel, counts, maps["auto"])
-        blocks = resolve(profile, maps["auto"])
+        blocks = find_blocks(profile, maps["auto"])
         shares = np.array([truth[y : y + h, x : x + w].sum() for y, x, h, w in blocks.boxes])
         held = (blocks.low - 1e-9 <= shares) & (shares <= blocks.high + 1e-9)
         solid = blocks.looks == SOLID

@@ -27,8 +27,8 @@ from physics.crowds.pyramid import release_points
 from physics.points import histogram, mnormal
 from recovery.distance import earth_movers
 from recovery.peers import grids
-from recovery.pyramid import Query, parts, plan, recover
-from recovery.pyramid.query import choose_first_level, estimator_of, weights
+from recovery.pyramid import Query, fit_parts, plan, recover
+from recovery.pyramid.query import choose_first_level, compute_weights, estimator_of
 from recovery.pyramid.tree import read_tree, reconstruct, solve_program
 
 
@@ -79,7 +79,7 @@ def speed() -> None:
         round = plan(query, ())
         where = cells(city(200, np.random.default_rng(2)), side)
         nodes = read_tree(release_points(round, where, Tape(b"tree")))
-        assert len(round.params) == 6 + len(weights(len(nodes)))
+        assert len(round.params) == 6 + len(compute_weights(len(nodes)))
         assert nodes[0][0].level == choose_first_level(kept, grid)
         ours = timed(lambda nodes=nodes: reconstruct(nodes), 20)
         peer = timed(lambda nodes=nodes: solve_program(nodes), 1)
@@ -122,12 +122,12 @@ def emd(runs: int) -> None:
                 release = release_points(plan(query, ()), cells(people, 256), tape)  # type: ignore[arg-type]
                 found[run, at] = far(truth, recover(query, [release]).mass)  # type: ignore[union-attr]
                 if name == "sparse":  # the same numbers, fitted by least squares
-                    found[run, 4] = far(truth, parts("tree", release))
+                    found[run, 4] = far(truth, fit_parts("tree", release))
             query = Query(Grid((256, 256), 0), epsilon, users=users)
             found[run, 3] = found[run, names.index(estimator_of(query))]
             crowd = grids.Crowd(truth.astype(np.int64), users)
             draw = partial(dlaplace, rng=Tape(f"{kind} {users} {epsilon} {run}".encode()))
-            found[run, 5] = far(truth, grids.adaptive_grid(crowd, Fraction(*epsilon), draw))
+            found[run, 5] = far(truth, grids.map_by_adaptive_grid(crowd, Fraction(*epsilon), draw))
         means = found.mean(axis=0)
         better = int(means[:2].argmin())
         off = (found[:, 3] - found[:, better]).std(ddof=1) / runs**0.5 / means[better]

@@ -41,7 +41,7 @@ from physics.crowds.shares import sums
 from recovery.maps.heatmap import Heatmap
 from recovery.peers import grids, hierarchies
 from recovery.peers.grids import Crowd
-from recovery.peers.sketched_trees import count_min, privtree
+from recovery.peers.sketched_trees import map_by_count_min, map_by_privtree
 from recovery.quadtree import Query, plan, recover
 
 SIDE, SHARD, PLAYS = 1024, 10_000, 5
@@ -99,7 +99,7 @@ def ways(share: np.ndarray, users: int, seed: int) -> dict[str, Way]:
 
     def levels() -> tuple[np.ndarray, int]:
         deep = [
-            (hierarchies.hierarchy(crowd, one, draw, 2, depth), (4 ** (depth + 1) - 4) // 3)
+            (hierarchies.map_by_hierarchy(crowd, one, draw, 2, depth), (4 ** (depth + 1) - 4) // 3)
             for depth in (4, 5, 6, 7)
         ]
         return min(deep, key=lambda made: float(np.square(made[0] - share).mean()))
@@ -115,15 +115,15 @@ def ways(share: np.ndarray, users: int, seed: int) -> dict[str, Way]:
         "quadtree, aim 0.1": tree(aim=0.1),
         "non-private sample": lambda: (cells / users, 1),
         "even": lambda: (np.full(share.shape, 1 / share.size), 0),
-        "adaptive grid": lambda: (grids.adaptive_grid(crowd, one / root, rough), 0),
-        "privtree (central)": lambda: (privtree(crowd, one, partial(dlaplace, rng=rng)), 0),
-        "count-min": lambda: (count_min(crowd, one, draw), 40_000),
+        "adaptive grid": lambda: (grids.map_by_adaptive_grid(crowd, one / root, rough), 0),
+        "privtree (central)": lambda: (map_by_privtree(crowd, one, partial(dlaplace, rng=rng)), 0),
+        "count-min": lambda: (map_by_count_min(crowd, one, draw), 40_000),
     }
     if not seed:  # these take long, and vary little
-        found["flat"] = lambda: (grids.laplace(crowd, one, draw), share.size)
+        found["flat"] = lambda: (grids.map_by_laplace(crowd, one, draw), share.size)
         found["hierarchy, level by truth"] = levels
         found["geometric (7 levels)"] = lambda: (
-            hierarchies.quadtree(crowd, one, draw, 7),
+            hierarchies.map_by_quadtree(crowd, one, draw, 7),
             (4**8 - 1) // 3,
         )
     return found

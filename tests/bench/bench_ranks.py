@@ -17,7 +17,7 @@ from edge.core.noise import dlaplace
 from edge.core.records import Grid
 from physics.crowds.ranks import release_many
 from physics.points import histogram
-from recovery.peers.equi_width import equi_width
+from recovery.peers.equi_width import map_by_equi_width
 from recovery.ranks import Query, plan, recover
 from recovery.ranks.order import cells_of, places_of
 from recovery.ranks.query import ORDERS
@@ -55,7 +55,7 @@ def main() -> None:
     """Print both times, and their ratio."""
     million, draw = town(), partial(dlaplace, rng=Tape(b"grid"))
     ranks = timed(lambda: sorted_map(million))
-    grid = timed(lambda: equi_width(histogram(million, GRID), Fraction(1), draw))
+    grid = timed(lambda: map_by_equi_width(histogram(million, GRID), Fraction(1), draw))
     print(
         f"a million points: ranks {ranks:.2f} s (bound 2 s), grid {grid:.2f} s: {ranks / grid:.2f}"
     )

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from recovery.maps.guarantee import ratio_text, round_up
+from recovery.maps.guarantee import format_ratio, round_up
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ...faults import OperatorFault
@@ -191,7 +191,7 @@ def compute_spent_epsilon(deployment: Deployment, standing: Ledger, plan: Any) -
 
 
 def _delta(guarantee: Any) -> str | None:
-    return None if guarantee.delta is None else ratio_text(guarantee.delta)
+    return None if guarantee.delta is None else format_ratio(guarantee.delta)
 
 
 def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any) -> Sequence[str]:
@@ -215,7 +215,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         f"spent    {unit.format(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
         f"so far   epsilon {compute_spent_epsilon(deployment, standing, plan):.4g} of "
-        f"{ratio_text(guarantee.epsilon)}"
+        f"{format_ratio(guarantee.epsilon)}"
         + (
             f" at delta {delta}; the share counts rho, which adds up, while epsilon grows faster "
             "at first"
@@ -315,7 +315,7 @@ def _exactly(
         "told_in": unit.name,
         "told_of_one_rho": str(unit.of_one),
         "rounds_left": int(standing.left / rho),
-        "epsilon": ratio_text(guarantee.epsilon),
+        "epsilon": format_ratio(guarantee.epsilon),
         "delta": _delta(guarantee),
         "epsilon_spent": compute_spent_epsilon(deployment, standing, plan),
         "charges": [

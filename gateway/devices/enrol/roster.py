@@ -38,7 +38,7 @@ from edge.core.wire import topic
 from edge.host import rootkeys
 from edge.host.post import pack_roster
 from edge.mechanisms.secure_sum import Roster
-from recovery.noise import shard_limits
+from recovery.noise import find_shard_limits
 
 from ...faults import OperatorFault
 from ...service.secure_sum.ciphers import Secret
@@ -66,7 +66,7 @@ def find_degree(n: int, colluding: Fraction, missing: Fraction) -> Degree:
     Raises:
         ValueError: no degree does.
     """
-    threshold, colluders = shard_limits(n, colluding, missing)
+    threshold, colluders = find_shard_limits(n, colluding, missing)
     gone = n - threshold
     if colluders + gone < n - 1:
         for k in (n - 1,) if n <= FULL else range(2, n, 2):

@@ -16,9 +16,9 @@ import numpy as np
 
 from edge.core.records import Grid
 from recovery.disk import promise
-from recovery.disk.footprint import has_centre_inside, radius_cells, shares, touches_disk
+from recovery.disk.footprint import choose_radius, compute_shares, has_centre_inside, touches_disk
 from recovery.disk.query import Query
-from recovery.disk.round import disk_round, domain_of, weights_of
+from recovery.disk.round import domain_of, make_round, weights_of
 from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
@@ -75,7 +75,7 @@ def measure_by_radius(task: Task) -> Iterator[Value]:
     """Yield the error at one radius, in parts of the best; the paper rounds it to whole cells."""
     name, factor = str(task.place[0]), float(task.place[1])
     people = count(crowd(name, task.seed, task.scale, task.points), 15)
-    best = radius_cells(float(EPSILON), (15, 15))
+    best = choose_radius(float(EPSILON), (15, 15))
     setting = Setting((15, 15), ratio(EPSILON), float(round(factor * best)))
     for line in ("DAM", "DAM-NS", "HUEM", "area"):
         found = recover(line, people, setting, _world(task, line, factor))
@@ -216,7 +216,7 @@ def divide(task: Task) -> Iterator[Value]:
     """Yield the least and the greatest share of a crossed cell, printed and enumerated."""
     radius = int(task.place[0])
     printed = [area(cell, radius) for cell in list_crossed(radius)]
-    eighth = shares("dam", radius, float(EPSILON), (99, 99))
+    eighth = compute_shares("dam", radius, float(EPSILON), (99, 99))
     ours = [share for row in eighth for share in row]
     for panel, of in (("least share of a cell", min), ("greatest share of a cell", max)):
         yield Value(panel, "Theorem VI.1 as printed", radius, of(printed, default=1.0))
@@ -241,7 +241,7 @@ def compare_outer_counts(task: Task) -> Iterator[Value]:
     """Yield how many cells the outer domain has outside the footprint, by both counts."""
     side, radius = int(task.place[0]), int(task.place[1])
     query = Query(Grid((side, side), 0), (7, 2), scheme="dam", radius=radius)
-    made = disk_round(query, 1, promise(query))
+    made = make_round(query, 1, promise(query))
     outside = int(domain_of(made).sum()) - int((weights_of(made) != 0).sum())
     panel = f"cells outside the footprint, d = {side}"
     yield Value(panel, "counted", radius, outside)

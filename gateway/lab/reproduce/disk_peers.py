@@ -19,11 +19,11 @@ from recovery.disk import promise
 from recovery.disk.channel import Channel, channel_of
 from recovery.disk.estimators import estimate
 from recovery.disk.query import Query
-from recovery.disk.round import disk_round
+from recovery.disk.round import make_round
 from recovery.noise import Ratio
 from recovery.peers import frequency_oracles, mdsw, sem_geo_i
 from recovery.peers.local_privacy import distances, local_privacy, worst_log_ratio
-from recovery.peers.sem_geo_i import size_for
+from recovery.peers.sem_geo_i import find_set_size
 
 
 class Privacy(NamedTuple):
@@ -62,9 +62,9 @@ def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Priv
         return Privacy(same, worst, f"{GEO}, k = {size}")
     if name.startswith("MDSW"):
         split: mdsw.Split = "budget" if name.endswith("budget") else "users"
-        queries = mdsw.queries(Grid(shape, 0), epsilon, split)
+        queries = mdsw.make_queries(Grid(shape, 0), epsilon, split)
         across, down = (plan_channel(query)[1] for query in queries)
-        matrix = mdsw.matrix(across, down, split)
+        matrix = mdsw.compute_matrix(across, down, split)
     else:
         matrix = plan_disk(scheme, Setting(shape, epsilon))[1].matrix()
     return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
@@ -93,7 +93,7 @@ DAM_AUTO, AUTO = "DAM, auto", "wave, auto"
 @lru_cache(maxsize=64)
 def plan_channel(query: Query) -> tuple[Round, Channel]:
     """Return the Round of a query and its channel."""
-    made = disk_round(query, 1, promise(query))
+    made = make_round(query, 1, promise(query))
     return made, channel_of(made)
 
 
@@ -122,7 +122,7 @@ def square_wave(split: mdsw.Split) -> Contender:
     """Return the contender that answers each axis for itself."""
 
     def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
-        asked = mdsw.queries(Grid(setting.shape, 0), setting.epsilon, split)
+        asked = mdsw.make_queries(Grid(setting.shape, 0), setting.epsilon, split)
         axes = [plan_channel(query) for query in asked]
         first = world.binomial(people, 0.5) if split == "users" else people
         second = people - first if split == "users" else people
@@ -130,7 +130,7 @@ def square_wave(split: mdsw.Split) -> Contender:
             count_many(axes[0][0], first.sum(axis=0)[None, :], world),
             count_many(axes[1][0], second.sum(axis=1)[None, :], world),
         )
-        one = mdsw.share(setting.epsilon, split)
+        one = mdsw.find_answer_epsilon(setting.epsilon, split)
         fits = mdsw.estimate(axes[0][1], answers[0], axes[1][1], answers[1], one[0] / one[1])
         return fits.mass
 
@@ -156,7 +156,7 @@ def calibrate(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Float
     """Return SEM-Geo-I's set size, its exponent and its table at the disk's local privacy."""
     away = distances(*shape)
     target = privacy("DAM", shape, epsilon).local_privacy_cells
-    size, exponent = size_for(away, target, epsilon[0] / epsilon[1])
+    size, exponent = find_set_size(away, target, epsilon[0] / epsilon[1])
     return size, exponent, sem_geo_i.anchors(away, exponent)
 
 
@@ -166,7 +166,7 @@ def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Float
     at = np.repeat(np.arange(people.size), people.ravel())
     sets = report_sem_geo_i(table, at, size, world)
     gain = 1e-3 * math.exp(setting.epsilon[0] / setting.epsilon[1])
-    return sem_geo_i.em(sets, table, gain=gain).mass.reshape(people.shape)
+    return sem_geo_i.run_em(sets, table, gain=gain).mass.reshape(people.shape)
 
 
 CONTENDERS: dict[str, Contender] = {

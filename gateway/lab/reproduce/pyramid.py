@@ -25,7 +25,7 @@ from physics.points import histogram
 from recovery.distance import earth_movers, kl, pearson, similarity
 from recovery.peers import grids, hierarchies
 from recovery.pyramid import Query, plan, recover
-from recovery.pyramid.dense import heatmap
+from recovery.pyramid.dense import blur_map
 
 from .figures import (
     Figure,
@@ -49,13 +49,13 @@ DENSE, ADAPTIVE, EXACT = "dense", "adaptive grid", "not private: w = 20, no nois
 OURS = {PAPER: "sparse", DENSE: "dense", AUTO: "auto"}
 CHECK_INS, GAZES, SAMPLES = 20, 12, 100  # points of one person: of a city, a picture, a mixture
 PEERS: dict[str, Callable[..., Floats]] = {
-    BASE: grids.laplace,
-    TOP: partial(grids.laplace, top_percent=0.01),
-    ADAPTIVE: grids.adaptive_grid,
-    "uniform grid": grids.uniform_grid,
-    "geometric quadtree": partial(hierarchies.quadtree, depth=6),
-    "hierarchy of 4 x 4": hierarchies.hierarchy,
-    "wavelet": hierarchies.wavelet,
+    BASE: grids.map_by_laplace,
+    TOP: partial(grids.map_by_laplace, top_percent=0.01),
+    ADAPTIVE: grids.map_by_adaptive_grid,
+    "uniform grid": grids.map_by_uniform_grid,
+    "geometric quadtree": partial(hierarchies.map_by_quadtree, depth=6),
+    "hierarchy of 4 x 4": hierarchies.map_by_hierarchy,
+    "wavelet": hierarchies.map_by_wavelet,
 }
 SHOWN = (BASE, TOP, PAPER, DENSE, AUTO, ADAPTIVE)
 ALL = (*PEERS, *OURS, EXACT)  # of the figure by epsilon
@@ -101,7 +101,7 @@ def draw_map(name: str, setting: Setting, tape: Any) -> Floats:
 
 def scores(truth: Floats, found: Floats) -> dict[str, float]:
     """Return the paper's four distances between two maps' heatmaps; the less, the nearer."""
-    p, q = heatmap(truth / truth.sum(), None), heatmap(found, None)
+    p, q = blur_map(truth / truth.sum(), None), blur_map(found, None)
     size = max(1, max(p.shape) // _EMD_SIDE)
     rows, columns = (cells // size for cells in p.shape)
     a, b = (one.reshape(rows, size, columns, size).sum(axis=(1, 3)) for one in (p, q))

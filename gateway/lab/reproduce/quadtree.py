@@ -27,9 +27,9 @@ from physics.points import cells_of, histogram, mnormal
 from recovery.maps.heatmap import Heatmap
 from recovery.peers import grids, hierarchies
 from recovery.peers.grids import Crowd, Draw, normalise
-from recovery.peers.sketched_trees import count_min, privtree
+from recovery.peers.sketched_trees import map_by_count_min, map_by_privtree
 from recovery.quadtree import Query, plan, recover
-from recovery.quadtree.estimate import count_squares, density, proportions
+from recovery.quadtree.estimate import count_squares, estimate_density, estimate_proportions
 from recovery.quadtree.schedule import epsilon_of
 
 from ...mechanisms.quadtree.crowd import release_crowd
@@ -131,19 +131,22 @@ def compare_with_peers(task: Task) -> Iterator[Value]:
             yield Value(MSE, name, users, off(mapped.mass))
             yield Value(LENGTH, name, users, _length(releases))
     levels = (
-        (off(hierarchies.hierarchy(everybody, one, draw, 2, depth)), (4 ** (depth + 1) - 4) // 3)
+        (
+            off(hierarchies.map_by_hierarchy(everybody, one, draw, 2, depth)),
+            (4 ** (depth + 1) - 4) // 3,
+        )
         for depth in (3, 4, 5, 6)
     )
     # Its rule for how fine a grid is knows epsilon alone, and not of the noise of many shards.
     root = Fraction(math.sqrt(shards)).limit_denominator(1000)
-    fine = grids.adaptive_grid(everybody, one / root, partial(_narrower, draw, root))
+    fine = grids.map_by_adaptive_grid(everybody, one / root, partial(_narrower, draw, root))
     told: dict[str, tuple[float, int]] = {
-        "flat": (off(grids.laplace(everybody, one, draw)), truth.size),
+        "flat": (off(grids.map_by_laplace(everybody, one, draw)), truth.size),
         "hierarchy": min(levels),
-        "spatial": (off(hierarchies.quadtree(everybody, one, draw, 6)), 4**7 // 3),
-        "sketch": (off(count_min(everybody, one, draw)), 40_000),
+        "spatial": (off(hierarchies.map_by_quadtree(everybody, one, draw, 6)), 4**7 // 3),
+        "sketch": (off(map_by_count_min(everybody, one, draw)), 40_000),
         "grid": (off(fine), 0),
-        "privtree": (off(privtree(everybody, one, partial(dlaplace, rng=rng))), 0),
+        "privtree": (off(map_by_privtree(everybody, one, partial(dlaplace, rng=rng))), 0),
     }
     for name, (error, sent) in told.items():
         yield Value(MSE, PEERS[name], users, error)
@@ -216,7 +219,7 @@ def visit(task: Task) -> Iterator[Value]:
         ask(users, ROUGH, places=PLACES),
         partial(measure_squared_error, truth=people.truth),
     )
-    mass = density(count_squares(asked, play(asked, people.dearest, users, rng)))[0]
+    mass = estimate_density(count_squares(asked, play(asked, people.dearest, users, rng)))[0]
     for kind in KINDS:
         for scale in SCALES:
             query = replace(asked, kind=kind, scale=scale)
@@ -224,7 +227,7 @@ def visit(task: Task) -> Iterator[Value]:
                 releases = list[Release]()
                 while made := plan(query, releases):
                     releases.append(people.release(made, bits, rng))
-                found = density(count_squares(query, releases))[0]
+                found = estimate_density(count_squares(query, releases))[0]
                 yield Value(f"{kind}, {MSE}", f"{scale} parts", bits, off(found))
         for bits in BITS:
             yield Value(f"{kind}, {MSE}", "the dearest place alone", bits, off(mass))
@@ -291,7 +294,7 @@ def say_yes(task: Task) -> Iterator[Value]:
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     yes = world.binomial(cells, 0.8 * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) / (2 * 0.15**2)))
     asked = ask(users, kind="proportions")
-    found = proportions(asked, play(asked, np.stack([yes, cells - yes]), users, rng))
+    found = estimate_proportions(asked, play(asked, np.stack([yes, cells - yes]), users, rng))
     where = ~np.isnan(found.share) & (cells > 0)
     true, weight = yes[where] / cells[where], cells[where]
     for line, share in (

@@ -24,16 +24,21 @@ from edge.mechanisms.ranks import params_of
 from physics.crowds.ranks import release_many
 from physics.points import histogram, mnormal, szipf
 from recovery.peers import smooth_median
-from recovery.peers.equi_width import SHARE, equi_width, sort_then_count
+from recovery.peers.equi_width import SHARE, map_by_equi_width, sort_then_count
 from recovery.peers.grids import Crowd
-from recovery.peers.hierarchies import wavelet
+from recovery.peers.hierarchies import map_by_wavelet
 from recovery.ranks import Query, plan, recover
 from recovery.ranks.groups import PRINTED as PRINTED_SIZES
 from recovery.ranks.groups import TABLE_EPSILONS as EPSILONS
 from recovery.ranks.groups import TABLE_POINTS as POINTS
-from recovery.ranks.groups import expected_error, paper_group, rule_group
+from recovery.ranks.groups import choose_group, find_paper_group, predict_error
 from recovery.ranks.order import Order as Sorted
-from recovery.ranks.order import cells_of, order_behind, places_of, voronoi_density
+from recovery.ranks.order import (
+    cells_of,
+    compute_voronoi_density,
+    estimate_release_order,
+    places_of,
+)
 from recovery.ranks.query import ORDERS
 from recovery.score import ranges
 
@@ -84,7 +89,7 @@ def recover_sorted(
     query = Query(Grid((64, 1), 0), ratio, users=len(own), group=group)
     whole = np.minimum((own * CELLS).astype(np.int64), CELLS - 1)
     round: Any = plan(query, ())
-    return order_behind(release_many(round, whole, Tape(tape)), lines)
+    return estimate_release_order(release_many(round, whole, Tape(tape)), lines)
 
 
 def measure_error(own: Floats, found: Sorted) -> float:
@@ -182,7 +187,7 @@ def split_error_by_group(task: Task) -> Iterator[Value]:
             (SUM, width + noise),
             (MEASURED, measure_error(own, steps)),
             ("measured, lines", measure_error(own, lines)),
-            ("our model", expected_error(count, 1.0, group)),
+            ("our model", predict_error(count, 1.0, group)),
         ):
             yield Value(panel, line, group, value)
 
@@ -212,7 +217,7 @@ def compare_group_sizes(task: Task) -> Iterator[Value]:
     n, e = (int(one) for one in task.place)
     count, epsilon = POINTS[n], EPSILONS[e]
     own = places(EVENLY, count, task)
-    for line, size in (("printed", PRINTED_SIZES[n][e]), ("rule", rule_group(count, epsilon))):
+    for line, size in (("printed", PRINTED_SIZES[n][e]), ("rule", choose_group(count, epsilon))):
         yield Value(f"group size, epsilon {epsilon:g}", line, count, size)
         found = recover_sorted(own, Fraction(epsilon), size, task.make_tape(line))
         yield Value(
@@ -253,8 +258,8 @@ def sorted_maps(points: Floats, side: int, *seed: object) -> dict[str, Floats]:
 
     _, release = released(ONE, "paper", PRINTED)
     params = params_of(release.round)
-    sites = order_behind(release, lines=False).points(params.order, params.axes)
-    density = voronoi_density(*sites, (side, side))
+    sites = estimate_release_order(release, lines=False).points(params.order, params.axes)
+    density = compute_voronoi_density(*sites, (side, side))
     query, release = released(ONE, "rule", LINES)
     found: Any = recover(query, [release])
     query, release = released(1 - SHARE, "rule", HYBRID)
@@ -271,7 +276,7 @@ def sorted_maps(points: Floats, side: int, *seed: object) -> dict[str, Floats]:
 def equi_width_map(points: Floats, side: int, *seed: object) -> Floats:
     """Return the shares of side x side squares, epsilon 1."""
     draw = partial(dlaplace, rng=Tape(repr(("equi-width", side, *seed)).encode()))
-    return equi_width(histogram(points, Grid((side, side), 0)), ONE, draw)
+    return map_by_equi_width(histogram(points, Grid((side, side), 0)), ONE, draw)
 
 
 def enlarge(mass: Floats, side: int) -> Floats:
@@ -340,10 +345,10 @@ def measure_ranges_on_line(task: Task) -> Iterator[Value]:
         return partial(dlaplace, rng=Tape(task.make_tape(name)))
 
     counts = {bins: np.histogram(own, bins, (0, 1))[0][None] for bins in (_BINS_1D, _WAVELET_1D)}
-    fixed = equi_width(counts[_BINS_1D], ONE, drawn("bins"))
+    fixed = map_by_equi_width(counts[_BINS_1D], ONE, drawn("bins"))
     crowd = Crowd(counts[_WAVELET_1D], users)
-    waves = wavelet(crowd, ONE, drawn("haar"), changes=2, total=True)
-    steps = recover_sorted(own, ONE, paper_group(users, 1.0), task.make_tape())
+    waves = map_by_wavelet(crowd, ONE, drawn("haar"), changes=2, total=True)
+    steps = recover_sorted(own, ONE, find_paper_group(users, 1.0), task.make_tape())
     sites, which = np.unique(steps.averages, return_inverse=True)
     edges = np.concatenate([[0.0], (sites[1:] + sites[:-1]) / 2, [1.0]])
     weights = np.cumsum(np.bincount(which, weights=steps.sizes / steps.sizes.sum()))
@@ -371,7 +376,7 @@ def measure_ranges_in_plane(task: Task) -> Iterator[Value]:
     draw = partial(dlaplace, rng=Tape(task.make_tape("haar")))
     maps = {
         BINS: equi_width_map(points, _BINS_2D, *seed),
-        WAVES: wavelet(Crowd(counts, users), ONE, draw, changes=2, total=True),
+        WAVES: map_by_wavelet(Crowd(counts, users), ONE, draw, changes=2, total=True),
         **sorted_maps(points, side, *seed),
         UNIFORM: np.ones((1, 1)),
     }
@@ -431,7 +436,7 @@ def measure_median(task: Task) -> Iterator[Value]:
             (SMOOTH, None, smooth_median.compute_heavy_quantiles(chances)),
             (SOME, 1e-6, laplace),
         ):
-            scale = smooth_median.scale(values, float(epsilon), delta)
+            scale = smooth_median.find_noise_scale(values, float(epsilon), delta)
             off = np.abs(np.clip(median + scale * noise, 0, 1) - median).mean()
             yield Value(panel, name, float(epsilon), float(off))
         for name, group in (("ranks, the rule's k", None), ("ranks, k = 1", 1)):

@@ -9,9 +9,9 @@ from edge.host import post
 from edge.mechanisms import disk
 from recovery.disk import Query, plan
 from recovery.disk.query import scheme_of
-from recovery.disk.round import refusal, total_of, why_refused
-from recovery.maps.guarantee import ratio_text, round_up
-from recovery.noise import Ratio, epsilon_of_one
+from recovery.disk.round import explain_query_refusal, explain_refusal, total_of
+from recovery.maps.guarantee import format_ratio, round_up
+from recovery.noise import Ratio, epsilon_of_report
 
 from ..flags import first_round_of
 from .words import format_share, guesses
@@ -28,11 +28,11 @@ def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
     null where they would take too long; `refusal` says why no device can be sent the Round, "".
     What is gained is rounded up to the digits that are printed, never down.
     """
-    one = epsilon_of_one(query)
+    one = epsilon_of_report(query)
     own = one.numerator, one.denominator
     others = [_other(query, epsilon) for epsilon in dict.fromkeys((*_OTHERS, own))]
     topic = wire.round_topic("lab", disk.NAME)
-    signed = b"" if refusal(round) else post.pack_round(round, bytes(32), topic)
+    signed = b"" if explain_refusal(round) else post.pack_round(round, bytes(32), topic)
     numbers = {
         "epsilon_per_report": list(own),
         "scheme": scheme_of(query),
@@ -45,7 +45,7 @@ def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
         "table_bytes": _table_bytes(round),
         **_guess(round),
         "others": sorted(others, key=lambda row: row["epsilon"][0] / row["epsilon"][1]),
-        "refusal": why_refused(query, round),
+        "refusal": explain_query_refusal(query, round),
     }
     return numbers, [*_answers(query, numbers), "", *_gain(query, numbers), "", *_rows(numbers)]
 
@@ -139,7 +139,7 @@ def _rows(numbers: dict[str, Any]) -> list[str]:
     return [
         "  epsilon of a report   reach   likelier cells   cell guessed right   off in the mean",
         *(
-            f"  {ratio_text(tuple(row['epsilon'])):>19}   {row['reach_cells']:>5}   "
+            f"  {format_ratio(tuple(row['epsilon'])):>19}   {row['reach_cells']:>5}   "
             f"{row['near_chance']:>14.2%}   {_format(row['right'], '.3%'):>18}   "
             f"{_format(row['off_cells'], '.3g'):>9}{' cells' * (row['off_cells'] is not None)}"
             + ("   this one" if row["epsilon"] == numbers["epsilon_per_report"] else "")

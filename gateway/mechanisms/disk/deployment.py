@@ -13,7 +13,7 @@ from edge.mechanisms import disk
 from edge.mechanisms.disk import outer
 from recovery.disk import promise
 from recovery.disk.query import Query
-from recovery.disk.round import disk_round, domain_of, why_refused
+from recovery.disk.round import domain_of, explain_query_refusal, make_round
 from recovery.maps.guarantee import from_json
 
 from .. import usual
@@ -38,7 +38,7 @@ def query_of(deployment: "Deployment") -> Query:
 
 @lru_cache(maxsize=4)
 def _unsendable(query: Query) -> str:
-    return why_refused(query, disk_round(query, 1, promise(query)))
+    return explain_query_refusal(query, make_round(query, 1, promise(query)))
 
 
 def payload_fault(plan: Any) -> Callable[[Payload], str]:

@@ -14,10 +14,10 @@ from recovery.disk.channel import channel_of
 from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.distance import sliced_distance
-from recovery.maps.guarantee import OVER, ratio_text, round_up, sentences
+from recovery.maps.guarantee import OVER, format_ratio, round_up, sentences
 from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
-from recovery.noise import epsilon_of_one
+from recovery.noise import epsilon_of_report
 from recovery.peers.local_privacy import blind_privacy, distances, local_privacy
 
 from ...output import SENT, Stage
@@ -200,12 +200,12 @@ def _expect_w2(played: Played) -> float | None:
         return None
     if isinstance(played.found, Heatmap) and played.found.contradicted:
         return None
-    from recovery.disk.estimators import expected_w2  # every gateway starts with this file
+    from recovery.disk.estimators import estimate_w2  # every gateway starts with this file
 
     counts = merge_counts(query, releases)
-    epsilon = float(epsilon_of_one(query))
+    epsilon = float(epsilon_of_report(query))
     channel = channel_of(releases[0].round)
-    return expected_w2(query.estimator, channel, counts, epsilon, played.mass)
+    return estimate_w2(query.estimator, channel, counts, epsilon, played.mass)
 
 
 def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
@@ -243,7 +243,7 @@ def in_words(query: Query, guarantee: Any) -> list[str]:
     sure = f"{round_up(100 * right)}%" if right < 0.999 else OVER(share="99.9%")
     factor = round_up(math.exp(min(epsilon, 50)))
     chance = _CHANCE(sure=sure, factor=factor)
-    return [said[0], chance, _FORMALLY(epsilon=ratio_text(guarantee.epsilon)), *said[1:]]
+    return [said[0], chance, _FORMALLY(epsilon=format_ratio(guarantee.epsilon)), *said[1:]]
 
 
 _CHANCE = Wording(

@@ -20,7 +20,7 @@ from edge.mechanisms.quadtree import COUNTS, PLACES_MOST, PROPORTIONS, params_of
 from physics.crowds.shares import sums
 from physics.points import Points, cells_of
 from recovery.quadtree.query import Query
-from recovery.quadtree.tree import paint
+from recovery.quadtree.tree import paint_squares
 
 from ...faults import OperatorFault
 from .. import places
@@ -144,7 +144,7 @@ def release_crowd(round: Round, cells: Whole, present: int, rng: Any) -> Release
             "opened, or has no cells. Let the devices report one by one."
         )
     squares = params.squares
-    where = paint(squares, round.grid.shape)
+    where = paint_squares(squares, round.grid.shape)
     owner = where.owner.ravel()
     counts = [
         np.bincount(owner[owner >= 0], where.blocks(layer).ravel()[owner >= 0], len(squares))

@@ -8,7 +8,7 @@ import numpy as np
 
 from edge.core.records import Release
 from edge.mechanisms.quadtree import length, params_of, sensitivity
-from recovery.quadtree.estimate import count_squares, density
+from recovery.quadtree.estimate import count_squares, estimate_density
 from recovery.quadtree.schedule import epsilon_of, group_by_map, query_one_map
 
 from ...devices.enrol import capped
@@ -72,7 +72,7 @@ def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
         if releases[number - 1].reports:
             found = count_squares(query, releases[:number])
             title = f"Round {number} of {len(releases)}: {len(found.squares)} squares, own colours"
-            shown.append(Panel(title, density(found)[0], "share", True))
+            shown.append(Panel(title, estimate_density(found)[0], "share", True))
     return shown
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from edge.core.records import Release
 from edge.mechanisms.ranks import params_of
 from recovery.maps.guarantee import round_up
-from recovery.noise import epsilon_of_one
-from recovery.ranks.groups import expected_error, group_of, paper_group, rule_group
-from recovery.ranks.order import order_behind, voronoi_density
+from recovery.noise import epsilon_of_report
+from recovery.ranks.groups import choose_group, find_paper_group, group_of, predict_error
+from recovery.ranks.order import compute_voronoi_density, estimate_release_order
 from recovery.ranks.query import Query, count_of
 
 from ...output import SENT, Stage
@@ -24,8 +24,8 @@ _RASTER = 256  # of a density, along a side
 def error_of(query: Query, users: int) -> float:
     """Return by which part of the curve a place is off, by the model."""
     count = max(1, users * query.points)
-    one = float(epsilon_of_one(query)) / query.points
-    return expected_error(count, one, min(group_of(query), count))
+    one = float(epsilon_of_report(query)) / query.points
+    return predict_error(count, one, min(group_of(query), count))
 
 
 def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
@@ -53,11 +53,13 @@ def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
     params = params_of(releases[0].round)
     if not releases[0].reports:
         return []
-    points, weights = order_behind(releases[0], lines=False).points(params.order, params.axes)
+    points, weights = estimate_release_order(releases[0], lines=False).points(
+        params.order, params.axes
+    )
     columns, rows = query.grid.shape
     scale = max(1, _RASTER // max(columns, rows))
     raster = columns * scale, 1 if rows == 1 else rows * scale
-    density = voronoi_density(points, weights, raster)
+    density = compute_voronoi_density(points, weights, raster)
     said = "How dense the averages of groups are: each is spread over the places nearest to it"
     most = float(np.quantile(density, 0.99))
     return [Panel(said, density, "times the mean", top=most, colour=SENT)]
@@ -65,10 +67,14 @@ def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
 
 def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return the size of groups by each rule, and the error that the model expects."""
-    count, one = count_of(query), float(epsilon_of_one(query)) / query.points
+    count, one = count_of(query), float(epsilon_of_report(query)) / query.points
     group = params_of(round).group
-    sizes = {"group": group, "rule": rule_group(count, one), "paper": paper_group(count, one)}
-    errors = {name: expected_error(count, one, min(size, count)) for name, size in sizes.items()}
+    sizes = {
+        "group": group,
+        "rule": choose_group(count, one),
+        "paper": find_paper_group(count, one),
+    }
+    errors = {name: predict_error(count, one, min(size, count)) for name, size in sizes.items()}
     return {"groups": sizes, "expected_error": errors}, [
         f"{count:,} points, {query.points} of each user, in "
         f"groups of {group}: a place is off by {round_up(errors['group'])} of the curve in the "

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from recovery.maps.guarantee import ratio_text, round_up
+from recovery.maps.guarantee import format_ratio, round_up
 from recovery.noise.worst import find_least_shown
 from recovery.thermal import Query, calibrate_query
 from recovery.thermal.curve import (
@@ -138,14 +138,14 @@ def _list_unprotected(query: Query, numbers: dict[str, Any]) -> list[str]:
     return [
         f"NOT PROTECTED: {numbers['unprotected']}. A source that comes or goes: epsilon {there}; "
         f"one more than there were, however many: epsilon {more}; both at delta "
-        f"{ratio_text(query.delta)}, over the whole window.",
+        f"{format_ratio(query.delta)}, over the whole window.",
         "Warmth adds up, so one more changes the readings by its own warmth and nothing else: "
         "both are of the strongest source, where and when all sensors together feel it most.",
     ]
 
 
 def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
-    asked, delta = (ratio_text(tuple(numbers[name])) for name in ("epsilon", "delta"))
+    asked, delta = (format_ratio(tuple(numbers[name])) for name in ("epsilon", "delta"))
     given = {name: round_up(value, 4) for name, value in numbers["really_given"].items()}
     printed = "" if query.calibration == "exact" else "the paper's formula as printed "
     curve = (
@@ -198,7 +198,7 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
         )
     return [
         window,
-        f"Price: rho {ratio_text(tuple(rho))} ({round_up(rho[0] / rho[1], 4)}) a reading, "
+        f"Price: rho {format_ratio(tuple(rho))} ({round_up(rho[0] / rho[1], 4)}) a reading, "
         f"{round_up(whole[0] / whole[1], 4)} for the window; a device counts "
         f"{numbers['nano_rho_per_reading']} billionths of {numbers['nano_rho_window']}.",
     ]
@@ -241,7 +241,7 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
 
 def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
     unit = " K" if query.grid.cell_mm else ""
-    asked = ratio_text(tuple(numbers["epsilon"]))
+    asked = format_ratio(tuple(numbers["epsilon"]))
     wide = max(len(row["said"]) for row in numbers["what_if"])
     return [
         f"  {'what if':<{wide}}  epsilon with this noise   sigma for epsilon {asked}",
@@ -345,7 +345,9 @@ def _describe_converter(query: Query) -> Converter | str:
 
 def _flips(query: Query) -> str:
     """Return what the least move may show, as a ratio: a step, with what is behind it."""
-    return ratio_text(find_least_shown(query.step or Fraction(1), query.behind).as_integer_ratio())
+    return format_ratio(
+        find_least_shown(query.step or Fraction(1), query.behind).as_integer_ratio()
+    )
 
 
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
@@ -358,13 +360,13 @@ def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     sigma = calibrate_query(query).sigma
 
     def _name_step(seen: Fraction, behind: Fraction) -> str:
-        first = f"{ratio_text(seen.as_integer_ratio())}{unit}"
-        with_it = f" with {ratio_text(behind.as_integer_ratio())}{unit} behind it"
+        first = f"{format_ratio(seen.as_integer_ratio())}{unit}"
+        with_it = f" with {format_ratio(behind.as_integer_ratio())}{unit} behind it"
         return first + with_it * bool(behind)
 
     would = " and ".join(
         [f"a step of {_name_step(*step)} would do"] * bool(step)
-        + [f"epsilon {ratio_text(epsilon)} would do"] * bool(epsilon)
+        + [f"epsilon {format_ratio(epsilon)} would do"] * bool(epsilon)
     )
     return (
         f"the converter's step is {own}{unit}: as it may flip on all sensors at once, "

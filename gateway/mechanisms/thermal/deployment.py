@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from edge.core.records import Release, Round
 from edge.core.tightening import looser
 from edge.mechanisms.thermal import params_of
-from recovery.maps.guarantee import ratio_text, round_up
+from recovery.maps.guarantee import format_ratio, round_up
 from recovery.noise.worst import NOT_BEHIND
 from recovery.thermal import Query, calibrate_query, plan
 from recovery.thermal.guarantee import KEYS
@@ -202,7 +202,7 @@ def cautions(query: Query) -> list[str]:
     wider = calibrate_query(query).sigma / calibrate_query(replace(query, behind=NOT_BEHIND)).sigma
     if wider <= WIDER:
         return []
-    behind = ratio_text(query.behind.as_integer_ratio())
+    behind = format_ratio(query.behind.as_integer_ratio())
     return [
         f"the converter behind the one that is read (adc_behind {behind}) may flip on all sensors "
         f"at once, and makes the noise {round_up(wider)} times as wide. With fewer sensors, or "

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Release
 from physics.places import cell_places, is_plane, sensor_places
-from recovery.maps.guarantee import ratio_text, round_up
+from recovery.maps.guarantee import format_ratio, round_up
 from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 from recovery.thermal import Query
 
@@ -239,7 +239,7 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     below.set_ylim(0.48, 1.02)
     below.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     above.set_title(
-        f"Epsilon at delta {ratio_text(query.delta)}, of {query.readings} "
+        f"Epsilon at delta {format_ratio(query.delta)}, of {query.readings} "
         f"reading{'s' * (query.readings > 1)} together: the further, the less is hidden",
         loc="left",
         fontsize=10.5,

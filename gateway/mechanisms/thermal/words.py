@@ -9,10 +9,10 @@ from edge.core.records import Guarantee, Release
 from edge.mechanisms.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
-from recovery.maps.guarantee import OVER, ratio_text, round_up, sentences
+from recovery.maps.guarantee import OVER, format_ratio, round_up, sentences
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.maps.sentence import Sentence, Wording, join
-from recovery.proofs.certified import certified_distance
+from recovery.proofs.certified import bound_distance
 from recovery.thermal import Query
 from recovery.thermal.curve import curve
 from recovery.thermal.guarantee import compute_true_promise
@@ -85,7 +85,7 @@ def distance_curve(query: Query) -> list[tuple[float, float]]:
 
 
 def _formally(guarantee: Guarantee) -> str:
-    epsilon, delta = (ratio_text(ratio) for ratio in (guarantee.epsilon, guarantee.delta))
+    epsilon, delta = (format_ratio(ratio) for ratio in (guarantee.epsilon, guarantee.delta))
     return _FORMALLY(epsilon=epsilon, delta=delta)
 
 
@@ -129,7 +129,7 @@ def sure_facts(found: Heatmap) -> list[Fact]:
             told.append(Fact("Expected error", error, unit, line))
     if found.certified is not None and found.total:
         places = np.asarray(cell_places(found.grid)).ravel()
-        off = certified_distance(found.certified, found.mass.ravel(), places)
+        off = bound_distance(found.certified, found.mass.ravel(), places)
         line = (
             f"It is off by at most {off:.2g} {unit}, for any heat that the query allows, wherever "
             "it is, if heat has spread exactly as long as it says and between the walls that it "

@@ -21,7 +21,7 @@ from edge.mechanisms.quadtree import (
     sensitivity,
 )
 from edge.mechanisms.summing import refusal
-from recovery.quadtree.tree import find_owners, place_squares, split, square_of
+from recovery.quadtree.tree import find_owners, place_squares, split_squares, square_of
 
 GRID = Grid((8, 8), 0)
 
@@ -79,7 +79,7 @@ def test_parts_of_a_device_add_up_to_its_scale_and_no_more(
     visits: list[tuple[int, int, int]], scale: int, seed: bytes
 ) -> None:
     """Systematic rounding keeps the sensitivity at the scale; coins need one for each place."""
-    squares = find_owners(split([4, 5]) | {4, 5, 6, 7}, GRID.shape)
+    squares = find_owners(split_squares([4, 5]) | {4, 5, 6, 7}, GRID.shape)
     reading = Reading(0, tuple(part for visit in visits for part in visit))
     some = any(weight for *_, weight in visits)
     for kind in (SYSTEMATIC, STOCHASTIC):

@@ -7,7 +7,7 @@ from edge.core.records import Grid
 from physics.crowds.disk import footprint
 from recovery.disk import Query, plan
 from recovery.disk import channel as channels
-from recovery.disk.channel import Channel, channel_of, square_laws, sum_blocks
+from recovery.disk.channel import Channel, channel_of, compute_square_laws, sum_blocks
 
 SHAPES = [
     ((5, 5), 2),
@@ -107,7 +107,7 @@ def test_the_law_of_a_square_is_that_of_its_cells(
         (y, x) for y in range(0, channel.rows, step) for x in range(0, channel.columns, step)
     ]
     for mass in (None, filled):
-        found = square_laws(channel, step, block, mass)
+        found = compute_square_laws(channel, step, block, mass)
 
         assert found.sum(axis=0) == pytest.approx(1)
         for place, (y, x) in enumerate(corners):

@@ -11,8 +11,16 @@ from edge.core.records import Grid
 from physics.crowds.disk import count_many
 from recovery.disk import Query, plan
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.em import Fit, em, em_fast, em_step, gain_of, log_likelihood, smooth_map
-from recovery.disk.estimators import estimate, expected_w2, misfit
+from recovery.disk.em import (
+    Fit,
+    em_step,
+    find_least_gain,
+    log_likelihood,
+    run_em,
+    run_em_fast,
+    smooth_map,
+)
+from recovery.disk.estimators import estimate, estimate_w2, measure_misfit
 from recovery.distance import wasserstein2
 
 # Expectation maximisation: what it converges to, when it stops, and what it refuses.
@@ -49,7 +57,7 @@ def best_by_cone(channel: Channel, counts: np.ndarray) -> float:
     )
 
 
-@pytest.mark.parametrize("method", [em, em_fast])
+@pytest.mark.parametrize("method", [run_em, run_em_fast])
 @pytest.mark.parametrize("shape", [(4, 4), (6, 2), (9, 1), (1, 5)])
 def test_without_a_stop_it_reaches_the_maximum(method: object, shape: tuple[int, int]) -> None:
     """Another program's maximum is the only judge of a formula that is merely plausible."""
@@ -88,10 +96,11 @@ def test_it_stops_at_the_first_step_that_gains_less() -> None:
     """The stopping rule is the printed method's only regulariser."""
     channel, epsilon = planned_channel((8, 8), 3), 1.4
     counts = answers_on_a_slope(channel, 50_000)
-    gain = gain_of(epsilon)
-    found = em(channel, counts, gain=gain)
+    gain = find_least_gain(epsilon)
+    found = run_em(channel, counts, gain=gain)
     worth = [
-        em(channel, counts, gain=0, steps_max=found.steps - k).log_likelihood for k in (0, 1, 2)
+        run_em(channel, counts, gain=0, steps_max=found.steps - k).log_likelihood
+        for k in (0, 1, 2)
     ]
 
     assert gain == pytest.approx(1e-3 * math.exp(1.4))
@@ -109,9 +118,9 @@ def test_the_flow_ends_where_the_printed_method_ends(
     """An acceleration that goes further along the path gives a rougher map, not a better one."""
     channel = planned_channel(shape, radius, epsilon)
     counts = answers_on_a_slope(channel, 300_000)
-    gain = gain_of(epsilon[0] / epsilon[1])
-    plain, fast = em(channel, counts, gain=gain), em_fast(channel, counts, gain=gain)
-    maximum = em_fast(channel, counts, gain=1e-6, steps_max=100_000)
+    gain = find_least_gain(epsilon[0] / epsilon[1])
+    plain, fast = run_em(channel, counts, gain=gain), run_em_fast(channel, counts, gain=gain)
+    maximum = run_em_fast(channel, counts, gain=1e-6, steps_max=100_000)
 
     assert abs(fast.mass - plain.mass).sum() / 2 < 2e-3
     assert (
@@ -133,7 +142,7 @@ def test_smoothing_keeps_the_mass_and_repeats_the_edges() -> None:
     assert smooth_map(np.array([[8.0]])).tolist() == [[8.0]]
 
 
-@pytest.mark.parametrize("method", [em, em_fast])
+@pytest.mark.parametrize("method", [run_em, run_em_fast])
 @pytest.mark.parametrize(
     ("fault", "word"),
     [
@@ -188,7 +197,7 @@ def test_where_no_smooth_map_fits_the_answers_are_believed() -> None:
 
     assert "no smooth map" in found.why
     assert (found.mass == estimate("em", channel, counts, 5.0).mass).all()
-    assert abs(misfit(channel, counts, channel.forward(people / people.sum()))) < 4
+    assert abs(measure_misfit(channel, counts, channel.forward(people / people.sum()))) < 4
 
 
 # The default, between three maps.
@@ -226,13 +235,13 @@ def test_a_map_is_as_far_off_as_it_says(name: str) -> None:
         counts = answered(channel, truth, 4_000, seed)
         mass = estimate(name, channel, counts, 2.0).mass
         really.append(wasserstein2(mass, truth, normalise=True))
-        said.append(expected_w2(name, channel, counts, 2.0, mass))
+        said.append(estimate_w2(name, channel, counts, 2.0, mass))
     ratio = np.mean(said) / np.mean(really)
 
     assert 1 / 1.5 < ratio < 1.5
     mass = estimate(name, channel, 16 * counts, 2.0).mass
-    assert expected_w2(name, channel, 16 * counts, 2.0, mass) < 0.7 * np.mean(said)
-    assert expected_w2(name, channel, 0 * counts, 2.0, truth) is None
+    assert estimate_w2(name, channel, 16 * counts, 2.0, mass) < 0.7 * np.mean(said)
+    assert estimate_w2(name, channel, 0 * counts, 2.0, truth) is None
 
 
 # How badly a map fits: the chi-square of every outcome that there may be, by its chance.
@@ -259,7 +268,7 @@ def test_its_mean_is_nought_and_its_variance_one(cells: int, reports: int) -> No
             continue
         ways = math.factorial(reports) / math.prod(math.factorial(one) for one in found)
         chance = ways * float(np.prod(law ** np.array(found)))
-        off = misfit(channel, np.array(found, dtype=float)[None, :], law[None, :])
+        off = measure_misfit(channel, np.array(found, dtype=float)[None, :], law[None, :])
         first, second, whole = first + chance * off, second + chance * off**2, whole + chance
 
     assert whole == pytest.approx(1)

@@ -9,8 +9,8 @@ import pytest
 
 from edge.core.records import Grid
 from recovery.disk import Query, promise
-from recovery.disk.footprint import SCHEMES, has_centre_inside, shares, touches_disk
-from recovery.disk.round import disk_round, domain_of, total_of, weights_of
+from recovery.disk.footprint import SCHEMES, compute_shares, has_centre_inside, touches_disk
+from recovery.disk.round import domain_of, make_round, total_of, weights_of
 
 PLANE = (15, 15)
 RADII = range(1, 61)
@@ -61,7 +61,7 @@ def printed_mixed(radius: int) -> list[tuple[int, int]]:
 def test_no_share_is_negative_or_above_one(scheme: str, shape: tuple[int, int]) -> None:
     """A weight outside far and near would break the promise, or make a chance negative."""
     for radius in (*RADII, 0, 0.2, 0.5, 0.9, 2.5, 7.1):
-        found = [share for row in shares(scheme, radius, 3.5, shape) for share in row]
+        found = [share for row in compute_shares(scheme, radius, 3.5, shape) for share in row]
 
         assert min(found) >= 0
         assert max(found) == 1
@@ -71,7 +71,7 @@ def test_no_share_is_negative_or_above_one(scheme: str, shape: tuple[int, int]) 
 def test_rows_never_grow_so_that_an_octant_is_enough(scheme: str) -> None:
     """The device reads rows that end where they end, and takes the rest for far away."""
     for radius in (*RADII, 0.4, 1.3, 6.6):
-        ends = [y + len(row) for y, row in enumerate(shares(scheme, radius, 1.4, PLANE))]
+        ends = [y + len(row) for y, row in enumerate(compute_shares(scheme, radius, 1.4, PLANE))]
 
         assert all(after <= before for before, after in pairwise(ends))
 
@@ -79,7 +79,7 @@ def test_rows_never_grow_so_that_an_octant_is_enough(scheme: str) -> None:
 def test_a_cell_whose_centre_is_inside_has_all_of_the_weight() -> None:
     """By its formula it would have more than all of its area, and after that others less."""
     for radius in RADII:
-        found = whole(shares("dam", radius, 3.5, PLANE))
+        found = whole(compute_shares("dam", radius, 3.5, PLANE))
 
         assert all(share == 1 for cell, share in found.items() if has_centre_inside(*cell, radius))
         assert all(
@@ -90,7 +90,7 @@ def test_a_cell_whose_centre_is_inside_has_all_of_the_weight() -> None:
 @pytest.mark.parametrize("radius", [0.3, 0.5, 0.7, 1, 1.7, 3, 3.5, 7])
 def test_the_exact_area_is_what_points_count_to(radius: float) -> None:
     """On a lattice of 500 x 500 points a cell; and all areas together make the disk."""
-    rows = shares("area", radius, 1.0, PLANE)
+    rows = compute_shares("area", radius, 1.0, PLANE)
     steps = (np.arange(500) + 0.5) / 500 - 0.5
     counted = {}
     for y, row in enumerate(rows):
@@ -127,12 +127,12 @@ def test_theorem_vi_1_as_printed_is_negative_and_above_one() -> None:
     assert (len(negative), negative[:5], round(worst, 2)) == (188, [3, 7, 8, 11, 13], -0.12)
     assert (len(above), above[:3], round(best, 2)) == (192, [6, 9, 10], 2.06)
     assert sum(printed_area(*cell, b) < 0 for b in RADII for cell in mixed(b)) == 114
-    assert printed_area(3, 2, 3) < 0 == shares("dam", 3, 3.5, PLANE)[2][1]
+    assert printed_area(3, 2, 3) < 0 == compute_shares("dam", 3, 3.5, PLANE)[2][1]
 
 
 def test_the_rings_as_printed_do_not_know_epsilon() -> None:
     """Section VI.A leaves it out of the exponent: the whole disk would differ by one factor e."""
-    tenth, eight = (whole(shares("huem", 4, epsilon, PLANE)) for epsilon in (0.1, 8.0))
+    tenth, eight = (whole(compute_shares("huem", 4, epsilon, PLANE)) for epsilon in (0.1, 8.0))
 
     def ratio(found: dict[tuple[int, int], float], epsilon: float) -> float:
         weights = {cell: 1 + share * (math.exp(epsilon) - 1) for cell, share in found.items()}
@@ -153,7 +153,7 @@ def wave(epsilon: tuple[int, int], shape: tuple[int, int], radius: float | None 
 
 def worst_ratio(query: Query) -> Fraction:
     """Return the greatest ratio of two cells' chances of one answer, in whole numbers."""
-    made = disk_round(query, 1, promise(query))
+    made = make_round(query, 1, promise(query))
     weights, domain, far = weights_of(made), domain_of(made), made.params[1]
     tall, wide = weights.shape
     tables = []

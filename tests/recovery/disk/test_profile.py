@@ -10,8 +10,8 @@ from edge.core.records import Grid
 from recovery.disk import Query, plan, profile
 from recovery.disk import channel as channels
 from recovery.disk.channel import Channel, channel_of
-from recovery.disk.em import em_fast
-from recovery.disk.profile import Profile, resolve
+from recovery.disk.em import run_em_fast
+from recovery.disk.profile import Profile, find_blocks
 from recovery.maps.heatmap import BLANK, HATCHED, SOLID, Blocks
 
 
@@ -27,7 +27,7 @@ def answers(channel: Channel, truth: np.ndarray, reports: int, world: np.random.
 
 
 def profile_of(channel: Channel, counts: np.ndarray, level: float = 0.9) -> Profile:
-    return Profile(channel, counts, em_fast(channel, counts, gain=0.01).mass, level)
+    return Profile(channel, counts, run_em_fast(channel, counts, gain=0.01).mass, level)
 
 
 Q = 2.705543  # the quantile of chi-square with one degree of freedom at .9
@@ -80,7 +80,7 @@ def test_ends_are_those_of_another_solver() -> None:
     truth = np.random.default_rng(2).pareto(1, 20).reshape(4, 5)
     counts = answers(channel, truth, 2_000, np.random.default_rng(1))
     found, law = profile_of(channel, counts), channel.matrix()
-    weights = channel.forward(em_fast(channel, counts, gain=0.01).mass).ravel()
+    weights = channel.forward(run_em_fast(channel, counts, gain=0.01).mass).ravel()
     seen = channel.support.ravel()
 
     def loss(mass: np.ndarray) -> float:
@@ -116,7 +116,7 @@ def test_a_large_map_is_looked_at_in_squares(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(profile, "_SQUARES_MAX", 20)
     monkeypatch.setattr(channels, "_CHANCES_MAX", 500)
     large = profile_of(channel, counts)
-    blocks = resolve(large, truth)
+    blocks = find_blocks(large, truth)
 
     assert (large.step, large.shape) == (2, (4, 5))
     whole = np.zeros((8, 9), dtype=bool)
@@ -179,10 +179,10 @@ def test_what_is_told_apart_is_drawn_apart() -> None:
     truth[2, 4] = 90
     truth /= truth.sum()
     counts = answers(channel, truth, 30_000, world)
-    mass = em_fast(channel, counts, gain=0.05).mass
-    many = resolve(profile_of(channel, counts), mass)
+    mass = run_em_fast(channel, counts, gain=0.05).mass
+    many = find_blocks(profile_of(channel, counts), mass)
     few = answers(channel, np.ones((7, 9)), 30, world)
-    blind = resolve(profile_of(channel, few), em_fast(channel, few, gain=0.05).mass)
+    blind = find_blocks(profile_of(channel, few), run_em_fast(channel, few, gain=0.05).mass)
 
     cells = np.zeros((7, 9))
     for top, left, high, wide in many.boxes:

@@ -10,17 +10,22 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from edge.core.records import Grid
-from recovery.disk.footprint import best_area_ratio, best_radius, radius_cells, wave_shares
+from recovery.disk.footprint import (
+    best_area_ratio,
+    best_radius,
+    choose_radius,
+    compute_wave_shares,
+)
 from recovery.disk.query import (
     AS_GOOD,
     REPORTS,
     Query,
-    best_reach,
     choose_scheme,
+    find_best_reach,
     list_doubts,
+    predict_error,
     radius_of,
     scheme_of,
-    score,
     unfold_shares,
 )
 
@@ -114,8 +119,8 @@ def test_the_radii_at_fifteen_cells_are_the_known_ones() -> None:
     """As they were found by an independent implementation."""
     epsilons = (0.5, 0.7, 1.4, 2.1, 2.8, 3.5, 5, 7)
 
-    assert [radius_cells(e, (15, 15)) for e in epsilons] == [16, 14, 10, 7, 4, 3, 1, 0]
-    assert radius_cells(0.7, (20, 20)) == 19
+    assert [choose_radius(e, (15, 15)) for e in epsilons] == [16, 14, 10, 7, 4, 3, 1, 0]
+    assert choose_radius(0.7, (20, 20)) == 19
 
 
 @pytest.mark.parametrize("epsilon", ["1e-12", "1e-8", "1e-3", "0.499", "0.5", "2", "40"])
@@ -143,8 +148,8 @@ def test_along_a_line_the_wave_is_the_interval_and_the_choice_the_printed_one(
     shape: tuple[int, int],
 ) -> None:
     """Nothing was measured there to be better than the square wave of one dimension."""
-    assert min(shape) > 1 or wave_shares(2, 1.0, shape) == [[1.0, 1.0, 1.0]]
-    assert choose_scheme(1.0, shape) == ("dam-ns", radius_cells(1.0, shape))
+    assert min(shape) > 1 or compute_wave_shares(2, 1.0, shape) == [[1.0, 1.0, 1.0]]
+    assert choose_scheme(1.0, shape) == ("dam-ns", choose_radius(1.0, shape))
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (6, 4), (8, 8)])
@@ -154,11 +159,11 @@ def test_the_reach_scores_best_of_all_or_is_the_next_and_as_good(
 ) -> None:
     """The search stops early; whoever tries every reach finds none that is better."""
     tried = [0, 0.5, *range(1, 2 * max(shape))]
-    scores = [score(unfold_shares(reach), epsilon, shape) for reach in tried]
+    scores = [predict_error(unfold_shares(reach), epsilon, shape) for reach in tried]
     best = int(np.argmin(scores))
 
     as_good = scores[best + 1] <= AS_GOOD * scores[best]
-    assert best_reach(epsilon, shape) == tried[best + as_good]
+    assert find_best_reach(epsilon, shape) == tried[best + as_good]
 
 
 @pytest.mark.parametrize("radius", [0, 0.5, 2])
@@ -188,13 +193,15 @@ def test_the_score_is_that_of_the_channel_written_out(radius: float) -> None:
         sd = np.sqrt(np.diag(flow @ error @ flow.T))
         wrong.append(math.log(math.sqrt(math.sqrt(2 / math.pi) * sd.sum())))
 
-    assert score(footprint, epsilon, shape) == pytest.approx(math.exp(np.mean(wrong)), rel=1e-9)
+    assert predict_error(footprint, epsilon, shape) == pytest.approx(
+        math.exp(np.mean(wrong)), rel=1e-9
+    )
 
 
 def test_the_wave_is_taken_where_it_reaches_less_far_than_the_disk() -> None:
     """A stated radius is the printed disk's; a stated scheme brings its own."""
     small, great = (Query(Grid((15, 15), 0), epsilon) for epsilon in ((7, 2), (5, 1)))
     assert (scheme_of(small), radius_of(small)) == ("wave", 2)
-    assert (scheme_of(great), radius_of(great)) == ("dam-ns", radius_cells(5.0, (15, 15)))
+    assert (scheme_of(great), radius_of(great)) == ("dam-ns", choose_radius(5.0, (15, 15)))
     assert scheme_of(Query(Grid((15, 15), 0), (7, 2), radius=3)) == "dam"
     assert radius_of(Query(Grid((15, 15), 0), (7, 2), scheme="dam")) == 3

@@ -13,19 +13,19 @@ from edge.core.wire import ROUND_BYTES
 from edge.mechanisms.disk import Table
 from recovery.disk import promise
 from recovery.disk.channel import channel_of
-from recovery.disk.footprint import shares
+from recovery.disk.footprint import compute_shares
 from recovery.disk.query import Query
 from recovery.disk.round import (
-    disk_round,
     domain_of,
+    explain_query_refusal,
+    explain_refusal,
     find_longest_radius,
+    make_round,
     octant_of,
-    refusal,
     total_of,
     weights_of,
-    why_refused,
 )
-from recovery.noise import epsilon_of_one
+from recovery.noise import epsilon_of_report
 
 PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "one report", "presence")
 SCHEMES = ("dam", "dam-ns", "area", "huem", "wave", "krr")
@@ -45,7 +45,7 @@ queries = st.builds(
 
 def planned(**more: object) -> Round:
     given = {"grid": Grid((15, 15), 0), "epsilon": (7, 2)} | more
-    return disk_round(Query(**given), 1, PROMISE)  # type: ignore[arg-type]
+    return make_round(Query(**given), 1, PROMISE)  # type: ignore[arg-type]
 
 
 @pytest.mark.long
@@ -54,11 +54,11 @@ def planned(**more: object) -> Round:
 def test_a_planned_round_keeps_its_promise_and_every_device_takes_it(query: Query) -> None:
     """Grids that are no squares, radii that are no whole numbers: whole weights from far to near,
     near at most exp(epsilon) far by fifty digits, and the device's own check agrees."""
-    made = disk_round(query, 1, PROMISE)
+    made = make_round(query, 1, PROMISE)
     reach, far, near, num, den = made.params[:5]
 
     assert all(type(number) is int for number in made.params)
-    assert Fraction(num, den) == epsilon_of_one(query)
+    assert Fraction(num, den) == epsilon_of_report(query)
     with localcontext(prec=50):
         most = (Decimal(num) / Decimal(den)).exp() * far
     assert most - 3 < near <= most
@@ -72,7 +72,7 @@ def test_a_planned_round_keeps_its_promise_and_every_device_takes_it(query: Quer
 @settings(max_examples=60, deadline=None)
 def test_the_channel_is_the_law_of_the_whole_numbers(query: Query) -> None:
     """From every cell the chances add to one, and differ by no more than exp(epsilon)."""
-    made = disk_round(query, 1, PROMISE)
+    made = make_round(query, 1, PROMISE)
     channel, total = channel_of(made), total_of(made)
     columns, rows = query.grid.shape
     weights, domain = weights_of(made), domain_of(made)
@@ -131,7 +131,7 @@ def test_two_reports_have_half_of_epsilon_each() -> None:
 def test_shares_become_weights_rounded_down() -> None:
     """A share of one is near, one of nought is far and still of the footprint."""
     made = planned(scheme="dam")
-    rows = shares("dam", 3, 3.5, (15, 15))
+    rows = compute_shares("dam", 3, 3.5, (15, 15))
     far, near = made.params[1:3]
 
     for x, y, weight in octant_of(made):
@@ -157,11 +157,11 @@ def test_weights_are_as_fine_as_a_message_allows() -> None:
     rings = planned(grid=Grid((60, 60), 0), scheme="huem", radius=16)
     many = planned(grid=Grid((60, 60), 0), scheme="huem", radius=50)
 
-    assert (disk.params[1], refusal(disk)) == (1 << 32, "")
+    assert (disk.params[1], explain_refusal(disk)) == (1 << 32, "")
     assert 1 << 16 <= rings.params[1] < 1 << 32
-    assert refusal(rings) == ""
+    assert explain_refusal(rings) == ""
     assert many.params[1] == 1 << 32  # played in memory, as fine as any
-    assert f"at most {ROUND_BYTES}" in refusal(many)
+    assert f"at most {ROUND_BYTES}" in explain_refusal(many)
     assert Table(many).total == total_of(many)
 
 
@@ -187,9 +187,9 @@ def test_a_refusal_says_which_radius_fits_and_it_is_the_greatest(
     """That one can be sent, and one more cannot: tried, not reckoned."""
     asked = large(radius, epsilon, scheme)
     most = find_longest_radius(asked)
-    said = why_refused(asked, disk_round(asked, 1, promise(asked)))
+    said = explain_query_refusal(asked, make_round(asked, 1, promise(asked)))
 
     assert f"Of scheme {scheme}, a radius of {most} cells or less does fit" in said
     for there, good in ((most, True), (most + 1, False)):
         one = large(there, epsilon, scheme)
-        assert (refusal(disk_round(one, 1, promise(one))) == "") is good
+        assert (explain_refusal(make_round(one, 1, promise(one))) == "") is good

@@ -10,7 +10,7 @@ from edge.core.records import Grid
 from recovery.disk import Query, plan, smooth_map
 from recovery.disk.channel import Channel, channel_of, sum_answers, sum_blocks
 from recovery.disk.em import log_likelihood
-from recovery.disk.smooth_map import exponential, posterior
+from recovery.disk.smooth_map import fit_posterior, softmax
 
 
 def disk(shape: tuple[int, int], radius: int | None = None, epsilon: int = 2) -> Channel:
@@ -38,7 +38,7 @@ def answered(channel: Channel, mass: np.ndarray, reports: int, seed: int) -> np.
 @pytest.mark.parametrize("order", smooth_map.ORDERS)
 def test_what_a_prior_does_not_see_are_polynomials(shape: tuple[int, int], order: int) -> None:
     """Order 3 leaves the logarithm of a normal density alone, and nothing rougher."""
-    found = smooth_map.prior(shape, order)
+    found = smooth_map.make_prior(shape, order)
     y, x = np.indices(shape).reshape(2, -1) / max(shape)
     for i in range(4):
         for j in range(4):
@@ -61,13 +61,13 @@ def test_no_other_map_is_more_probable(shape: tuple[int, int]) -> None:
     """Scipy climbs the same hill from elsewhere, without our derivatives, and gets no higher."""
     channel = disk(shape, 1)
     counts = answered(channel, hill(channel), 2_000, 4)
-    found = posterior(channel, counts)
-    precision = smooth_map.prior(found.lattice.shape, found.order).precision(
+    found = fit_posterior(channel, counts)
+    precision = smooth_map.make_prior(found.lattice.shape, found.order).precision(
         found.strength, found.level
     )
 
     def lost(u: np.ndarray) -> float:
-        mass = exponential(u).reshape(channel.rows, channel.columns)
+        mass = softmax(u).reshape(channel.rows, channel.columns)
         return float(u @ precision @ u) / 2 - log_likelihood(counts, channel.forward(mass))
 
     other = scipy.optimize.minimize(lost, np.zeros(found.u.size), method="BFGS").fun
@@ -80,15 +80,15 @@ def test_the_strength_is_where_the_evidence_is_greatest() -> None:
     channel = disk((9, 1), 1)
     waves = np.array([[1.0, 4.0, 1.0, 1.0, 6.0, 5.0, 0.5, 3.0, 2.0]])
     counts = answered(channel, waves / waves.sum(), 30_000, 5)
-    found = posterior(channel, counts)
-    smooth = smooth_map.prior((1, 9), found.order)
+    found = fit_posterior(channel, counts)
+    smooth = smooth_map.make_prior((1, 9), found.order)
 
     def evidence(strength: float) -> float:
         """Laplace's integral at a fixed strength, by scipy's optimum and a numeric Hessian."""
         precision = smooth.precision(strength, found.level)
 
         def height(u: np.ndarray) -> float:
-            worth = log_likelihood(counts, channel.forward(exponential(u).reshape(1, 9)))
+            worth = log_likelihood(counts, channel.forward(softmax(u).reshape(1, 9)))
             return worth - float(u @ precision @ u) / 2
 
         best = scipy.optimize.minimize(lambda u: -height(u), found.u, method="BFGS").x
@@ -132,9 +132,9 @@ def edged(seed: int = 6) -> tuple[Channel, np.ndarray]:
 def test_a_lattice_has_about_the_evidence_of_its_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     """The blocks' own likelihood is thousands of nats from the cells'."""
     channel, counts = edged()
-    whole = posterior(channel, counts)
+    whole = fit_posterior(channel, counts)
     monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
-    coarse = posterior(channel, counts)
+    coarse = fit_posterior(channel, counts)
 
     assert coarse.order == whole.order
     assert coarse.evidence == pytest.approx(whole.evidence, abs=10)
@@ -149,9 +149,9 @@ def test_no_step_leads_away_from_the_summit(order: int, epsilon: int) -> None:
     channel, mass = channel_of(planned), np.full((5, 6), 0.4 / 30)
     mass[0, 3] += 0.6
     counts = np.round(200_000 * channel.forward(mass))
-    places, smooth = smooth_map.lattice(channel), smooth_map.prior((5, 6), order)
+    places, smooth = smooth_map.make_lattice(channel), smooth_map.make_prior((5, 6), order)
     seen = sum_answers(channel, counts, 1)
-    found = smooth_map.fit(places, seen, smooth, np.zeros(30))
+    found = smooth_map.fit_order(places, seen, smooth, np.zeros(30))
     true = np.log(mass).ravel() - np.log(mass).mean()
     bent = float(true @ smooth.precision(found.strength, found.level) @ true) / 2
 
@@ -164,7 +164,7 @@ def test_no_step_leads_away_from_the_summit(order: int, epsilon: int) -> None:
 @pytest.mark.parametrize("order", smooth_map.ORDERS)
 def test_a_wave_is_as_rough_in_every_direction(order: int) -> None:
     """A power of the distance along a line, turned: its derivatives of that order add to one."""
-    rough = smooth_map.prior((24, 24), order).rough
+    rough = smooth_map.make_prior((24, 24), order).rough
     y, x = np.indices((24, 24)) / 24
 
     def seen(turn: float) -> float:
@@ -185,7 +185,7 @@ def test_a_slope_on_a_lattice_is_the_same_slope_in_the_cells(
     monkeypatch.setattr(smooth_map, "_PLACES_MAX", 90)
     planned = plan(Query(Grid(shape, 1000), (2, 1), radius=6), [])
     assert planned is not None
-    places = smooth_map.lattice(channel_of(planned))
+    places = smooth_map.make_lattice(channel_of(planned))
     slope = np.add.outer(0.7 * np.arange(shape[1]), -0.2 * np.arange(shape[0]))
     cells = sum_blocks(np.ones_like(slope), places.step)
     means = sum_blocks(slope, places.step) / cells

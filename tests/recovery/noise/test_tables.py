@@ -7,7 +7,12 @@ import mpmath
 import pytest
 
 from edge.core.table import LIMB, Sampler, Table
-from recovery.noise.tables import bound_mixture, distance, exponential, slack
+from recovery.noise.tables import (
+    bound_distance,
+    bound_exponential,
+    bound_mixture,
+    bound_sampler_distance,
+)
 
 # The sum of two tables: its law in full against the exact one, in 80 digits.
 
@@ -56,7 +61,11 @@ def as_mpf(value: Fraction) -> mpmath.mpf:
 def test_the_slack_of_a_sum_is_proven(num: int, den: int, bits: int) -> None:
     """The distance in full, below the bound in fractions, below the one that devices state."""
     made = Sampler(num, den, bits)
-    truth, bound, stated = total_variation(made), slack(made), Fraction(*made.slack)
+    truth, bound, stated = (
+        total_variation(made),
+        bound_sampler_distance(made),
+        Fraction(*made.slack),
+    )
 
     assert 0 < truth <= as_mpf(bound)
     assert bound <= stated <= 10 * bound
@@ -68,7 +77,9 @@ def test_what_devices_state_is_never_too_little(variance: int, bits: int) -> Non
     """Up to the widest, where a law is too long to be summed; the bound in fractions tells."""
     made = Sampler(variance, 1, bits)
 
-    assert slack(made) <= Fraction(*made.slack) <= 20 * slack(made)
+    assert (
+        bound_sampler_distance(made) <= Fraction(*made.slack) <= 20 * bound_sampler_distance(made)
+    )
 
 
 def test_parts_that_do_not_mix_are_found() -> None:
@@ -79,7 +90,7 @@ def test_parts_that_do_not_mix_are_found() -> None:
 
     assert truth > 1e-4
     with pytest.raises(ValueError, match="gaps"):
-        slack(made)
+        bound_sampler_distance(made)
 
 
 TABLES = [(1, 1, 56), (9, 2, 56), (2500, 1, 56), (2500, 1, 84), (16000, 1, 56), (1, 1, 84)]
@@ -109,7 +120,7 @@ def fraction(value: Fraction) -> mpmath.mpf:
 def test_the_slack_is_proven_and_not_far_off(num: int, den: int, bits: int) -> None:
     """The distance in full, below the bound in fractions, below the one that devices state."""
     made = Table(num, den, bits)
-    truth, bound, stated = variation_of_table(made), distance(made), Fraction(*made.slack)
+    truth, bound, stated = variation_of_table(made), bound_distance(made), Fraction(*made.slack)
 
     assert truth <= fraction(bound) <= 1.1 * truth  # what lies beyond is bounded, not summed
     assert bound <= stated <= 10 * bound
@@ -126,7 +137,7 @@ def test_one_threshold_off_is_found(k: int) -> None:
     """By a two-thousandth of a billionth, which no sample would ever show."""
     made = spoilt(Table(2500), k, 1000 if Table(2500).thresholds[2 * k] < 2**27 else -1000)
 
-    assert distance(made) > Fraction(*made.slack)
+    assert bound_distance(made) > Fraction(*made.slack)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +148,7 @@ def test_the_exponential_is_never_below(x: Fraction) -> None:
     mpmath.mp.dps = 80
     truth = mpmath.exp(fraction(x))
 
-    assert truth <= fraction(exponential(x)) <= truth * (1 + mpmath.mpf(10) ** -15)
+    assert truth <= fraction(bound_exponential(x)) <= truth * (1 + mpmath.mpf(10) ** -15)
 
 
 @pytest.mark.long

@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from physics.sensors import grains
-from recovery.noise.worst import Change, bound_sent, coarsest_exponent, shifts, whole_square
+from recovery.noise.worst import (
+    Change,
+    bound_sent,
+    bound_shifts,
+    bound_whole_square,
+    choose_exponent,
+)
 
 # Whole numbers that two bounds are known of: held against all that there are.
 
@@ -60,7 +66,9 @@ STEPS = [None, Fraction(1, 16), Fraction(1, 4), Fraction(3, 8), Fraction(1, 100)
 
 def bound(operator, shape, cells, exponent, step) -> float:
     """What the calibration uses, for sources of intensity 1."""
-    return whole_square(shifts(operator, shape, range(1, cells + 1), 1.0), exponent, step)
+    return bound_whole_square(
+        bound_shifts(operator, shape, range(1, cells + 1), 1.0), exponent, step
+    )
 
 
 def pairs(shape: tuple[int, int], cells: int) -> Iterator[tuple[int, int]]:
@@ -143,7 +151,7 @@ def test_the_grain_is_fine_enough_and_no_finer(
     spread: float, width: float, sensors: int, step: Fraction | None
 ) -> None:
     """A twice larger grain would break one of the three rules."""
-    exponent = coarsest_exponent(spread, width * spread, sensors, step)
+    exponent = choose_exponent(spread, width * spread, sensors, step)
     grain = Fraction(2) ** -exponent
     dyadic = step is not None and step.denominator in {4, 16, 128}
 
@@ -167,7 +175,7 @@ def test_a_converter_step_with_long_numbers_is_counted_in_full(intensity: float)
         counts = [[math.ceil(Fraction(value) / step) for value in row] for row in block]
         sent = [[math.ceil(count * step * 2**exponent) for count in row] for row in counts]
 
-        assert whole_square([block], exponent, step) == max(
+        assert bound_whole_square([block], exponent, step) == max(
             sum(row[move] ** 2 for row in sent) for move in range(2)
         )
 
@@ -175,6 +183,6 @@ def test_a_converter_step_with_long_numbers_is_counted_in_full(intensity: float)
 def test_a_grain_far_too_fine_is_refused() -> None:
     """Squares beyond 2**53 would no longer be exact."""
     with pytest.raises(ValueError, match="state a longer spread"):
-        whole_square([np.ones((1, 1))], 27, None)
+        bound_whole_square([np.ones((1, 1))], 27, None)
     with pytest.raises(ValueError, match="state a longer spread"):  # 16 of them are 0 in 64 bits
-        whole_square([np.full((1, 1), 15.5 * 2**60 / 3)], 0, Fraction(2**60, 3))
+        bound_whole_square([np.full((1, 1), 15.5 * 2**60 / 3)], 0, Fraction(2**60, 3))

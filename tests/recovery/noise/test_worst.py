@@ -19,16 +19,16 @@ from recovery.noise.worst import (
     PRESENCE,
     Grains,
     Room,
+    bound_behind,
     bound_changes,
     bound_greatest_response,
+    bound_shifts,
+    bound_whole_square,
+    bound_worst_squares,
     count_sent,
     find_least_shown,
     list_distances,
-    pass_behind,
     scan_spreads,
-    shifts,
-    whole_square,
-    worst_squares,
 )
 from recovery.thermal import Query, plan
 from recovery.thermal.noise import calibrate_query, operator, room
@@ -44,8 +44,10 @@ def worst(query: Query, exponent: int, spreads: int = 400) -> int:
     length = query.grid.shape[0] * (query.grid.cell_mm / 1000 or 1 / query.grid.shape[0])
     moved = list_distances(query.grid.shape, protected_cells(query))
     return max(
-        whole_square(
-            shifts(room(query).operator(spread), query.grid.shape, moved, query.intensity_max),
+        bound_whole_square(
+            bound_shifts(
+                room(query).operator(spread), query.grid.shape, moved, query.intensity_max
+            ),
             exponent,
             query.step,
         )
@@ -142,7 +144,7 @@ def test_no_spread_is_worse_than_the_bound(
 ) -> None:
     """Many spreads where moves are felt; and the bound is hardly above them."""
     every = np.geomspace(room.spread_m2, 20.0, spreads)
-    for distance, bound in zip(cells, worst_squares(room, cells, grains), strict=True):
+    for distance, bound in zip(cells, bound_worst_squares(room, cells, grains), strict=True):
         truth = counted(room, distance, grains, every)
 
         assert truth <= bound <= 1.03 * truth
@@ -153,15 +155,15 @@ def test_a_source_that_cannot_be_squared_refuses_no_move_that_can() -> None:
     room, grains = Room(Grid((40, 1), 500), (20,), 50.0, "none"), Grains(32, None, 1.0)
 
     with pytest.raises(ValueError, match="grains"):
-        worst_squares(room, (PRESENCE,), grains)
-    assert worst_squares(room, (1, 2), grains)[1] > 10**13
+        bound_worst_squares(room, (PRESENCE,), grains)
+    assert bound_worst_squares(room, (1, 2), grains)[1] > 10**13
 
 
 def test_the_spreads_that_were_tried_are_not_the_worst() -> None:
     """The control: counting there alone would promise too much, behind a coarse converter."""
     every = np.geomspace(LINE.spread_m2, 20.0, 600)
     grains = Grains(6, Fraction(1, 10), 9.0)
-    (bound,) = worst_squares(LINE, (PRESENCE,), grains)
+    (bound,) = bound_worst_squares(LINE, (PRESENCE,), grains)
 
     there = counted(LINE, PRESENCE, grains, scan_spreads(LINE, ()).spreads_m2)
     assert there < counted(LINE, PRESENCE, grains, every) <= bound
@@ -193,7 +195,7 @@ def test_two_converters_show_no_more_than_is_planned_for() -> None:
         return (count_sent(changes, 0, Fraction(step)) // STEP).ravel().astype(int).tolist()
 
     # The least change of a continuous temperature is no whole unit: half a step is its due.
-    planned = steps(pass_behind(block, Fraction(BEHIND)), STEP)
+    planned = steps(bound_behind(block, Fraction(BEHIND)), STEP)
     assert worst[0] == 0
     assert all(seen <= most <= seen + 1 for seen, most in zip(worst[1:], planned, strict=True))
     for alone in (STEP, BEHIND):
@@ -254,7 +256,7 @@ def test_rounding_never_goes_beyond_what_the_norm_allows(
 ) -> None:
     """Stretches are passed over on this bound's word."""
     block = np.array(changes)[:, None]
-    whole = count_sent(pass_behind(block, behind), exponent, step)
+    whole = count_sent(bound_behind(block, behind), exponent, step)
 
     grains = Grains(exponent, step, 1.0, behind)
     most = grains.most(np.linalg.norm(block, axis=0), len(changes))
@@ -277,7 +279,7 @@ def test_what_is_felt_is_bounded_without_an_operator(
 ) -> None:
     """In a large room spreads that cannot be the worst are passed over on this bound's word."""
     every, cells = np.geomspace(room.spread_m2, 20.0, 40), (1, 3, 8)
-    small = scan_spreads(room, cells).moves.max(axis=0), worst_squares(room, cells, FINE)
+    small = scan_spreads(room, cells).moves.max(axis=0), bound_worst_squares(room, cells, FINE)
     scan_spreads.cache_clear()
     monkeypatch.setattr(worst_module, "_LARGE", 0)
     for spread in every:
@@ -290,7 +292,7 @@ def test_what_is_felt_is_bounded_without_an_operator(
         assert (truth <= bound).all()
 
     assert (scan_spreads(room, cells).moves.max(axis=0) == small[0]).all()
-    assert worst_squares(room, cells, FINE) == small[1]
+    assert bound_worst_squares(room, cells, FINE) == small[1]
     scan_spreads.cache_clear()
 
 

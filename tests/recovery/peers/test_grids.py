@@ -14,21 +14,25 @@ from numpy.typing import NDArray
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from recovery.peers import grids, hierarchies
-from recovery.peers.equi_width import equi_width, leaves
+from recovery.peers.equi_width import find_leaves, map_by_equi_width
 from recovery.peers.grids import Crowd
-from recovery.peers.sketched_trees import count_min, privtree
-from recovery.peers.smooth_median import compute_heavy_quantiles, scale, smooth_sensitivity
+from recovery.peers.sketched_trees import map_by_count_min, map_by_privtree
+from recovery.peers.smooth_median import (
+    compute_heavy_quantiles,
+    find_noise_scale,
+    smooth_sensitivity,
+)
 
 PEERS: dict[str, Callable[..., NDArray[np.float64]]] = {
-    "laplace": grids.laplace,
-    "laplace, top": partial(grids.laplace, top_percent=60.0),
-    "laplace, total": partial(grids.laplace, total=True),
-    "uniform grid": grids.uniform_grid,
-    "adaptive grid": grids.adaptive_grid,
-    "quadtree": hierarchies.quadtree,
-    "hierarchy": hierarchies.hierarchy,
-    "hierarchy of two": partial(hierarchies.hierarchy, branches=2),
-    "wavelet": hierarchies.wavelet,
+    "laplace": grids.map_by_laplace,
+    "laplace, top": partial(grids.map_by_laplace, top_percent=60.0),
+    "laplace, total": partial(grids.map_by_laplace, total=True),
+    "uniform grid": grids.map_by_uniform_grid,
+    "adaptive grid": grids.map_by_adaptive_grid,
+    "quadtree": hierarchies.map_by_quadtree,
+    "hierarchy": hierarchies.map_by_hierarchy,
+    "hierarchy of two": partial(hierarchies.map_by_hierarchy, branches=2),
+    "wavelet": hierarchies.map_by_wavelet,
 }
 
 
@@ -69,15 +73,15 @@ def touched(crowd: Crowd, peer: Callable[..., Any], cell: tuple[int, int]) -> Fr
     The numbers that are blurred are taken where the noise is added, with her and without.
     """
     seen: list[tuple[NDArray[np.int64], Fraction]] = []
-    own = grids.blur
+    own = grids.add_noise
 
     def watch(sums: NDArray[np.int64], epsilon: Fraction, units: int, draw: Any) -> Any:
         seen.append((sums.astype(np.int64), Fraction(units) / epsilon))
         return own(sums, epsilon, units, draw)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grids, "blur", watch)
-        patch.setattr(hierarchies, "blur", watch)
+        patch.setattr(grids, "add_noise", watch)
+        patch.setattr(hierarchies, "add_noise", watch)
         peer(crowd, Fraction(3, 2), Scales())
         before = list(seen)
         seen.clear()
@@ -119,7 +123,9 @@ def test_consistency_is_least_squares() -> None:
 
     expected = np.linalg.lstsq(np.array(rows), np.array(targets))[0].reshape(9, 9)
 
-    np.testing.assert_allclose(hierarchies.consistent(noisy, variances, 3), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        hierarchies.make_consistent(noisy, variances, 3), expected, atol=1e-9
+    )
 
 
 # Fixed squares, and squares of sizes that sorted places choose.
@@ -136,19 +142,19 @@ def _drawn(tape: object, num: int, den: int) -> int:
 def test_counts_are_blurred_for_a_user_who_is_elsewhere() -> None:
     """Two counts change by one: the mean of |noise| is about 2/epsilon, half of it too little."""
     counts = np.full(3000, 10**6)
-    shares = equi_width(counts, Fraction(1, 2), drawing(1))
+    shares = map_by_equi_width(counts, Fraction(1, 2), drawing(1))
     found = np.abs(shares * counts.sum() - 10**6).mean()
 
     assert found == pytest.approx(4, rel=0.1)
     assert shares.sum() == pytest.approx(1)
-    assert equi_width([0, 0], Fraction(1), lambda num, den: -1).tolist() == [0.5, 0.5]
+    assert map_by_equi_width([0, 0], Fraction(1), lambda num, den: -1).tolist() == [0.5, 0.5]
 
 
 def test_squares_are_divided_where_many_are() -> None:
     """All of them at the first levels, after that the one that holds more than the least."""
     mass = np.zeros((32, 32))
     mass[3, 5] = 1
-    squares = leaves(mass, 0.5)
+    squares = find_leaves(mass, 0.5)
     sizes = np.bincount(squares.ravel())
 
     assert len(sizes) == 16 * 16 + 3
@@ -190,8 +196,8 @@ def test_noise_is_less_where_a_delta_is_allowed() -> None:
     """129 values as in the paper; the pure form's factor is ten over epsilon."""
     values = np.linspace(0, 1, 129)
 
-    assert scale(values, 1.0, 1e-6) < 0.6 * scale(values, 1.0)
-    assert scale(values, 1.0) > 10 * smooth_sensitivity(values, 0.1) * 0.99
+    assert find_noise_scale(values, 1.0, 1e-6) < 0.6 * find_noise_scale(values, 1.0)
+    assert find_noise_scale(values, 1.0) > 10 * smooth_sensitivity(values, 0.1) * 0.99
 
 
 def test_the_heavy_noise_has_its_density() -> None:
@@ -212,7 +218,7 @@ CELLS[3, 4], CELLS[12, 15], CELLS[0, 0] = 700, 200, 100
 PART = CELLS / CELLS.sum()
 
 
-@pytest.mark.parametrize("way", [privtree, partial(count_min, rows=5, width=200)])
+@pytest.mark.parametrize("way", [map_by_privtree, partial(map_by_count_min, rows=5, width=200)])
 def test_with_much_epsilon_a_tree_is_the_truth_and_with_little_it_says_nothing(
     way: Callable[..., np.ndarray],
 ) -> None:
@@ -234,7 +240,7 @@ def test_half_of_epsilon_is_for_the_squares_and_half_for_their_counts() -> None:
         asked.add(Fraction(num, den))
         return 0
 
-    privtree(Crowd(CELLS, 1000), Fraction(3), draw)
+    map_by_privtree(Crowd(CELLS, 1000), Fraction(3), draw)
     assert asked == {Fraction(14, 9), Fraction(2, 3)}
 
 
@@ -246,5 +252,5 @@ def test_a_sketch_has_noise_for_every_row_and_level() -> None:
         asked.append(Fraction(num, den))
         return 0
 
-    count_min(Crowd(CELLS, 1000), Fraction(3), draw, rows=5, width=20)
+    map_by_count_min(Crowd(CELLS, 1000), Fraction(3), draw, rows=5, width=20)
     assert asked == [Fraction(5 * 4, 3)] * 100

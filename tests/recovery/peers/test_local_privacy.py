@@ -10,9 +10,9 @@ import pytest
 from edge.core.records import Grid, Guarantee, Round
 from physics.crowds.disk import count_many
 from recovery.disk.channel import channel_of
-from recovery.disk.round import disk_round
+from recovery.disk.round import make_round
 from recovery.peers import frequency_oracles
-from recovery.peers.frequency_oracles import project
+from recovery.peers.frequency_oracles import project_to_total
 from recovery.peers.local_privacy import (
     distances,
     local_privacy,
@@ -20,12 +20,12 @@ from recovery.peers.local_privacy import (
     pair_channels,
     worst_log_ratio,
 )
-from recovery.peers.mdsw import Split, estimate, matrix, queries
+from recovery.peers.mdsw import Split, compute_matrix, estimate, make_queries
 from recovery.peers.sem_geo_i import (
     anchors,
     compute_least_privacy,
-    em,
-    exponent_for,
+    find_exponent,
+    run_em,
     sample_privacy,
     sum_local_privacy,
 )
@@ -75,7 +75,7 @@ PROMISE = Guarantee((7, 2), None, (49, 8), "cells", "local", "report", "presence
 
 
 def rounds(grid: Grid, epsilon: tuple[int, int], split: Split = "users") -> list[Round]:
-    return [disk_round(query, 1, PROMISE) for query in queries(grid, epsilon, split)]
+    return [make_round(query, 1, PROMISE) for query in make_queries(grid, epsilon, split)]
 
 
 def test_the_chances_are_the_printed_ones() -> None:
@@ -94,7 +94,7 @@ def test_a_user_is_promised_epsilon_whatever_is_split(split: Split) -> None:
     """Both ways keep epsilon over all that a user answers; half of it each, twice, is all."""
     grid, epsilon = Grid((6, 5), 0), (7, 2)
     across, down = (channel_of(round) for round in rounds(grid, epsilon, split))
-    whole = matrix(across, down, split)
+    whole = compute_matrix(across, down, split)
 
     assert worst_log_ratio(whole) == pytest.approx(3.5, abs=1e-6)
     assert worst_log_ratio(whole) <= 3.5
@@ -135,7 +135,7 @@ TRUTH = np.array([0.5, 0.25, 0.125, 0.0, 0.0625, 0.0625])
 
 def test_krr_gives_the_truth_of_expected_counts() -> None:
     """The channel's own expectation must come back to the last digit."""
-    counts = frequency_oracles.matrix(6, 1.4) @ TRUTH * 1000
+    counts = frequency_oracles.make_krr_matrix(6, 1.4) @ TRUTH * 1000
 
     assert frequency_oracles.estimate_krr(counts, 1.4) == pytest.approx(TRUTH, abs=1e-12)
     assert np.abs(frequency_oracles.estimate_krr(counts, 1.5) - TRUTH).max() > 0.01
@@ -197,9 +197,9 @@ def test_it_is_the_nearest_one(seed: int) -> None:
     ).solve(solver=cvxpy.CLARABEL)
     clipped = np.maximum(values, 0)
 
-    assert project(values) == pytest.approx(share.value, abs=1e-5)
-    assert project(values) == pytest.approx(norm_sub(values), abs=1e-12)
-    assert np.abs(clipped / clipped.sum() - project(values)).max() > 1e-3
+    assert project_to_total(values) == pytest.approx(share.value, abs=1e-5)
+    assert project_to_total(values) == pytest.approx(norm_sub(values), abs=1e-12)
+    assert np.abs(clipped / clipped.sum() - project_to_total(values)).max() > 1e-3
 
 
 # SEM-Geo-I without its table of sets: held against the table where it can be written.
@@ -237,16 +237,16 @@ def test_no_exponent_comes_below_the_least(size: int) -> None:
     whole = local_privacy(all_sets(away, size, 60.0)[1], away)
 
     assert whole == pytest.approx(compute_least_privacy(away, size))
-    assert exponent_for(away, compute_least_privacy(away, size) * 0.99, size) is None
+    assert find_exponent(away, compute_least_privacy(away, size) * 0.99, size) is None
 
 
 def test_calibration_finds_the_exponent_it_began_with() -> None:
     """Over all sets the very number comes back; sampled, one that is as private."""
     away = distances(6, 6)
     target = sample_privacy(away, 0.9, 5)
-    found = exponent_for(away, target, 5)
+    found = find_exponent(away, target, 5)
 
-    assert exponent_for(away, sum_local_privacy(away, 0.9, 2), 2) == pytest.approx(0.9, rel=1e-6)
+    assert find_exponent(away, sum_local_privacy(away, 0.9, 2), 2) == pytest.approx(0.9, rel=1e-6)
     assert found == pytest.approx(0.9, rel=0.02)
     assert sample_privacy(away, found, 5) == pytest.approx(target, abs=2e-3)
 
@@ -261,7 +261,7 @@ def test_em_is_that_of_the_whole_table(size: int) -> None:
         law = channel @ mass
         mass = mass * (channel.T @ (times / law)) / times.sum()
 
-    fit = em(np.repeat(sets, times, axis=0), anchors(AWAY, 0.7), gain=-1.0, steps_max=40)
+    fit = run_em(np.repeat(sets, times, axis=0), anchors(AWAY, 0.7), gain=-1.0, steps_max=40)
 
     assert fit.mass == pytest.approx(mass, rel=1e-9)
     assert fit.steps == 40

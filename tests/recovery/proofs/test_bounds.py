@@ -14,15 +14,15 @@ from scipy.stats import chi2, norm
 
 from physics.kernel import forward
 from recovery.proofs import certified
-from recovery.proofs.bounds import corollary_10, theorem_9, weights_at
+from recovery.proofs.bounds import corollary_10, find_weights, theorem_9
 from recovery.proofs.certified import (
     Explaining,
     _prove,
-    certified_band,
-    certified_distance,
-    directions,
+    bound_distance,
+    certify_band,
+    find_directions,
 )
-from recovery.proofs.le_cam import lower_bound
+from recovery.proofs.le_cam import find_lower_bound
 from recovery.sparse import minimise_l1
 
 # Theorem 9 in numbers: no heat it speaks of lies further, and it says when it says nothing.
@@ -120,7 +120,7 @@ def test_the_corollary_is_the_theorem_at_the_noise_of_the_promise() -> None:
 def test_the_weighted_reading_is_greatest_for_heat_at_the_source() -> None:
     """Lemma 14, for sensors that stand unevenly: the nearest pairs are taken, one left over."""
     sensors, source, spread = np.array([0.62, 0.38, 0.2, 0.58, 0.45, 0.31]), 0.5, 0.2
-    weights = weights_at(sensors, source, spread)
+    weights = find_weights(sensors, source, spread)
     places = np.linspace(0, 1, 2001)
 
     assert weights.min() >= 0
@@ -143,7 +143,7 @@ def test_two_points_are_the_least_risk_of_two_scenes() -> None:
 
     least = quad(risk, -5, 6, epsabs=1e-12)[0]
 
-    assert lower_bound(operator, sigma, line).distance == pytest.approx(least, abs=1e-9)
+    assert find_lower_bound(operator, sigma, line).distance == pytest.approx(least, abs=1e-9)
 
 
 @pytest.mark.parametrize(("sources", "sigma"), [(1, 0.8), (2, 0.8), (1, 0.1), (2, 0.1)])
@@ -160,14 +160,16 @@ def test_the_search_against_every_pair_of_scenes(sources: int, sigma: float) -> 
     scenes = list(itertools.combinations(range(9), sources))
     best = max(bound(*pair) for pair in itertools.combinations(scenes, 2))
 
-    assert lower_bound(operator, sigma, places, sources).distance == pytest.approx(best, rel=1e-9)
+    assert find_lower_bound(operator, sigma, places, sources).distance == pytest.approx(
+        best, rel=1e-9
+    )
 
 
 def worse_error(noise: float, sigma: float, runs: int = 4000) -> float:
     """Return the mean error, over the worse of two scenes, of whoever takes the nearer one."""
     world = np.random.default_rng(3)
     operator = forward(CELLS, SENSORS, 0.05)
-    bound = lower_bound(operator, sigma, CELLS)
+    bound = find_lower_bound(operator, sigma, CELLS)
     one, other = operator[:, bound.first[0]], operator[:, bound.second[0]]
     apart = abs(CELLS[bound.first[0]] - CELLS[bound.second[0]])
     middle, way = (one + other) / 2, other - one
@@ -183,7 +185,7 @@ def worse_error(noise: float, sigma: float, runs: int = 4000) -> float:
 def test_nobody_beats_the_bound_and_the_best_test_attains_it() -> None:
     """The likelihood's own choice between the two scenes errs as much, within chance."""
     operator, sigma = forward(CELLS, SENSORS, 0.05), 0.6865
-    bound = lower_bound(operator, sigma, CELLS).distance
+    bound = find_lower_bound(operator, sigma, CELLS).distance
 
     assert worse_error(sigma, sigma) == pytest.approx(bound, rel=0.06)
     assert worse_error(sigma, sigma) > 0.95 * bound
@@ -235,8 +237,8 @@ def test_the_band_is_what_the_programs_say(total: tuple[float, float], upper: fl
     _, readings = scene(np.random.default_rng(8), matrix, 2, sigma)
     limits = np.full(24, upper)
     limits[[3, 4, 11]] = 0  # furniture
-    found = certified_band(matrix, readings, sigma, total, limits, level=0.9, points=24)
-    basis = directions(matrix[:, limits > 0], sigma, total)
+    found = certify_band(matrix, readings, sigma, total, limits, level=0.9, points=24)
+    basis = find_directions(matrix[:, limits > 0], sigma, total)
 
     assert found.band is not None
     assert found.directions == basis.shape[1]
@@ -253,8 +255,8 @@ def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
     """The programs look at some of them only; the exact ends are never inside of the band."""
     matrix, sigma, cells = operator(700, 40, spread=0.01), 0.1, 700
     heat, readings = scene(np.random.default_rng(3), matrix, 2, sigma)
-    found = certified_band(matrix, readings, sigma, 2.0, points=20)
-    basis = directions(matrix, sigma, (2.0, 2.0))
+    found = certify_band(matrix, readings, sigma, 2.0, points=20)
+    basis = find_directions(matrix, sigma, (2.0, 2.0))
     limits = np.full(cells, 2.0)
 
     for point in (184, 405):  # of the twenty that are solved for
@@ -316,7 +318,7 @@ def coverage(stated: float, sources: int, runs: int) -> float:
     held = 0
     for _ in range(runs):
         heat, readings = scene(world, matrix, sources, sigma)
-        band = certified_band(matrix, readings, stated, float(sources), points=12).band
+        band = certify_band(matrix, readings, stated, float(sources), points=12).band
         if band is not None:
             shares = np.cumsum(heat) / sources
             held += bool((band.low <= shares + 1e-9).all() and (shares <= band.high + 1e-9).all())
@@ -334,33 +336,33 @@ def test_the_certified_distance_is_the_farthest_of_all_that_the_band_holds() -> 
     """Not less than to either edge, not more than to both, and the truth is within."""
     matrix, sigma, places = operator(24, 12), 0.2, np.cumsum(np.linspace(1, 2, 24))
     heat, readings = scene(np.random.default_rng(4), matrix, 2, sigma)
-    band = certified_band(matrix, readings, sigma, 2.0).band
+    band = certify_band(matrix, readings, sigma, 2.0).band
     guess = np.random.default_rng(5).uniform(0, 1, 24)
     share = np.cumsum(guess) / guess.sum()
 
-    limit = certified_distance(band, guess, places)
+    limit = bound_distance(band, guess, places)
     ends = [np.abs(share - edge)[:-1] @ np.diff(places) for edge in (band.low, band.high)]
     truth = np.abs(share - np.cumsum(heat) / 2)[:-1] @ np.diff(places)
     assert max(ends) <= limit <= sum(ends) + 1e-9
     assert truth <= limit
     with pytest.raises(ValueError, match="the area between them"):
-        certified_distance(band, guess[1:], places)
+        bound_distance(band, guess[1:], places)
 
 
 def test_a_solver_at_odds_with_itself_leaves_all_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """It calls infeasible what the nearest heat explains: then nothing is claimed."""
     matrix = operator(24, 12)
-    monkeypatch.setattr(certified, "highest_shares", lambda *_: None)
-    found = certified_band(matrix, matrix[:, 3], 0.1, 1.0)
+    monkeypatch.setattr(certified, "bound_shares", lambda *_: None)
+    found = certify_band(matrix, matrix[:, 3], 0.1, 1.0)
 
     assert found.status.startswith("certified: nothing")
-    assert certified_band(matrix, matrix[:, 3] - 9, 0.1, 1.0).status.startswith("infeasible")
+    assert certify_band(matrix, matrix[:, 3] - 9, 0.1, 1.0).status.startswith("infeasible")
 
 
 def test_what_no_heat_explains_is_said() -> None:
     """Readings far below anything warm: a reason instead of a band."""
     matrix = operator()
-    found = certified_band(matrix, np.full(50, -5.0), 0.1, 2.0)
+    found = certify_band(matrix, np.full(50, -5.0), 0.1, 2.0)
 
     assert found.band is None
     assert found.status.startswith("infeasible: no such heat comes nearer")
@@ -369,8 +371,8 @@ def test_what_no_heat_explains_is_said() -> None:
 def test_the_distance_that_is_named_is_the_least() -> None:
     """By cvxpy, for a total that is known to lie between two numbers."""
     matrix, readings = operator(20, 10), np.full(10, 9.0)
-    found = certified_band(matrix, readings, 0.1, (1.0, 2.0), upper=0.7)
-    basis = directions(matrix, 0.1, (1.0, 2.0))
+    found = certify_band(matrix, readings, 0.1, (1.0, 2.0), upper=0.7)
+    basis = find_directions(matrix, 0.1, (1.0, 2.0))
     heat = cvxpy.Variable(20)
     far = cvxpy.norm(basis.T @ (matrix @ heat - readings))
     within = [heat >= 0, heat <= 0.7, cvxpy.sum(heat) >= 1, cvxpy.sum(heat) <= 2]

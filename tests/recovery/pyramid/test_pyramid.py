@@ -15,8 +15,8 @@ from edge.mechanisms import pyramid_sum as summed
 from recovery import pyramid, pyramid_sum
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.pyramid import Query
-from recovery.pyramid.dense import heatmap, nearest_mass
-from recovery.pyramid.median import centres, cost, points_of
+from recovery.pyramid.dense import blur_map, find_nearest_mass
+from recovery.pyramid.median import find_centres, list_points, measure_cost
 from recovery.pyramid.query import estimator_of, levels_of
 
 # From a query to a map: what is planned from public numbers, and what is drawn or refused.
@@ -125,7 +125,7 @@ def test_a_release_of_another_query_is_refused() -> None:
     with pytest.raises(ValueError, match="two releases are of one round"):
         pyramid.recover(twice, [release._replace(round=pyramid.plan(twice, ()))] * 2)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="dense takes all squares of one level"):
-        pyramid.parts("dense", release)
+        pyramid.fit_parts("dense", release)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_a_query_without_a_meaning_is_refused(wrong: dict[str, Any]) -> None:
 
 def test_a_debt_is_paid_by_the_nearest_mass() -> None:
     """Moving a part by one square costs less than the two that leaving it unexplained does."""
-    found = nearest_mass(np.array([[9.0, 0.0, 0.0, -2.0, 5.0]]), 0.2)
+    found = find_nearest_mass(np.array([[9.0, 0.0, 0.0, -2.0, 5.0]]), 0.2)
 
     np.testing.assert_allclose(found, [[9, 0, 0, 0, 3]], atol=1e-9)
 
@@ -170,7 +170,7 @@ def test_a_heatmap_is_the_sum_of_its_definition() -> None:
         bump = np.exp(-((y - row) ** 2 + (x - column) ** 2) / (2 * 1.3**2))
         expected += mass[row, column] * bump / bump.sum()
 
-    np.testing.assert_allclose(heatmap(mass, 1.3), expected, rtol=1e-12)
+    np.testing.assert_allclose(blur_map(mass, 1.3), expected, rtol=1e-12)
     for mode in ("reflect", "constant", "nearest", "mirror", "wrap"):
         assert np.abs(gaussian_filter(mass, 1.3, mode=mode) - expected).max() > 0.01
 
@@ -183,10 +183,10 @@ def test_the_centre_of_all_is_the_median_of_each_axis() -> None:
     world = np.random.default_rng(3)
     points, weights = world.random((50, 2)), world.random(50)
 
-    found = centres(points, weights, 1)
+    found = find_centres(points, weights, 1)
 
     grid = [np.array([[x, y]]) for x in points[:, 0] for y in points[:, 1]]
-    assert found.cost == pytest.approx(min(cost(at, points, weights) for at in grid))
+    assert found.cost == pytest.approx(min(measure_cost(at, points, weights) for at in grid))
 
 
 def test_separate_crowds_have_a_centre_each() -> None:
@@ -195,10 +195,10 @@ def test_separate_crowds_have_a_centre_each() -> None:
     world = np.random.default_rng(5)
     points = np.concatenate([heap + world.uniform(-0.02, 0.02, (9, 2)) for heap in heaps])
 
-    found = centres(points, np.ones(27), 3)
+    found = find_centres(points, np.ones(27), 3)
 
     best = sum(
-        cost(
+        measure_cost(
             np.median(points[9 * k : 9 * k + 9], axis=0)[None],
             points[9 * k : 9 * k + 9],
             np.ones(9),
@@ -219,10 +219,10 @@ def test_centres_of_a_private_map_are_good_for_the_crowd() -> None:
         edge.report(round, Reading(i, (int(x * 64), int(y * 64))), None)
         for i, (x, y) in enumerate(at)
     ]
-    coreset = pyramid.parts("sparse", edge.release(round, payloads, Tape(b"centres")))
+    coreset = pyramid.fit_parts("sparse", edge.release(round, payloads, Tape(b"centres")))
 
-    found = centres(*points_of(coreset), 2)
+    found = find_centres(*list_points(coreset), 2)
 
-    alone = centres(at, np.ones(600), 2)
-    assert cost(found.places, at, np.ones(600)) < 1.5 * alone.cost
+    alone = find_centres(at, np.ones(600), 2)
+    assert measure_cost(found.places, at, np.ones(600)) < 1.5 * alone.cost
     assert coreset.sum() / query.units == pytest.approx(600, rel=0.05)

@@ -13,7 +13,7 @@ from edge.core.records import Grid, Guarantee, Release, Round
 from edge.mechanisms import pyramid
 from recovery.pyramid.tree import (
     Node,
-    least_squares,
+    fit_least_squares,
     read_tree,
     reconstruct,
     solve_program,
@@ -120,7 +120,7 @@ def test_least_squares_are_least(seed: int, most: float) -> None:
     nodes, weights = read_tree(release), pyramid.params_of(release.round).weights
     leaves = [(k, node.square) for k, row in enumerate(nodes) for node in row if not node.children]
 
-    fit = least_squares(nodes, weights, most)
+    fit = fit_least_squares(nodes, weights, most)
 
     matrix, targets = [], []
     for k, row in enumerate(nodes):
@@ -160,9 +160,9 @@ def test_values_of_another_round_are_refused(values: list[int]) -> None:
 
 def test_shares_of_the_paper_are_exact() -> None:
     """Each level gets 2**(-1/2) of the one before, in whole numbers, and nothing is left over."""
-    from recovery.pyramid.query import weights
+    from recovery.pyramid.query import compute_weights
 
-    found = weights(9)
+    found = compute_weights(9)
 
     assert [b / a for a, b in pairwise(found)] == pytest.approx([0.5**0.5] * 8, rel=1e-3)
     assert sum(Fraction(weight, sum(found)) for weight in found) == 1

@@ -18,8 +18,8 @@ from physics.points import histogram, mnormal
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
 from recovery.quadtree.estimate import count_squares
-from recovery.quadtree.schedule import deviation, epsilon_of, group_by_map, grow_squares
-from recovery.quadtree.tree import find_owners, paint, parents, square_of
+from recovery.quadtree.schedule import epsilon_of, group_by_map, grow_squares, predict_deviation
+from recovery.quadtree.tree import find_owners, find_parents, paint_squares, square_of
 
 GRID = Grid((16, 16), 0)
 
@@ -76,9 +76,13 @@ def test_the_first_epsilon_makes_noise_as_wide_as_is_aimed_at() -> None:
         p = params_of(made)
 
         assert p.shards == shards
-        assert deviation(p, epsilon_of(made), shards) == pytest.approx(0.05 * users / 4, rel=1e-3)
+        assert predict_deviation(p, epsilon_of(made), shards) == pytest.approx(
+            0.05 * users / 4, rel=1e-3
+        )
         q = math.exp(-float(epsilon_of(made)))
-        assert deviation(p, epsilon_of(made), 1) == pytest.approx(math.sqrt(2 * q) / (1 - q))
+        assert predict_deviation(p, epsilon_of(made), 1) == pytest.approx(
+            math.sqrt(2 * q) / (1 - q)
+        )
 
 
 def test_a_square_is_split_where_its_count_is_above_the_noise_to_come() -> None:
@@ -89,7 +93,7 @@ def test_a_square_is_split_where_its_count_is_above_the_noise_to_come() -> None:
     p = params_of(made)
     assert p.squares == (1, 16)  # the whole, less its first sixteenth
     left = 1 - epsilon_of(made)
-    edge = 2 * deviation(p, max(left, epsilon_of(made)), 1)
+    edge = 2 * predict_deviation(p, max(left, epsilon_of(made)), 1)
 
     below = Release(made, [math.floor(edge), 0], 1000)
     above = Release(made, [math.floor(edge) + 1, 0], 1000)
@@ -133,7 +137,7 @@ def test_squares_that_fall_back_take_no_turns() -> None:
 
     squares = grow_squares(asked, releases)
     assert squares == (4, 5, 6, 7, 76, 77, 78, 79)
-    assert parents(squares, params_of(third).squares) is None
+    assert find_parents(squares, params_of(third).squares) is None
 
 
 @settings(max_examples=40, deadline=None)
@@ -146,7 +150,7 @@ def test_every_cell_is_owned_once(some: set[int], columns: int, rows: int) -> No
     """On any grid, whatever is listed: areas add up, and what owns nothing is left out."""
     deepest = depth(Grid((columns, rows), 0))
     squares = find_owners({one for one in some if one < 2 * 4**deepest}, (columns, rows))
-    where = paint(squares, (columns, rows))
+    where = paint_squares(squares, (columns, rows))
     owner = where.cells(np.arange(len(squares), dtype=float)).astype(int)
 
     assert where.area.min() > 0
@@ -207,12 +211,12 @@ def test_the_best_estimate_is_that_of_least_squares() -> None:
     rows, values, weights = [np.ones(len(squares))], [20_000.0], [1e6]
     for one in releases:
         p = params_of(one.round)
-        link = parents(squares, p.squares)
+        link = find_parents(squares, p.squares)
         assert link is not None
         for place, value in enumerate(one.values):
             rows.append((link == place).astype(float))
             values.append(value)
-            weights.append(1 / deviation(p, epsilon_of(one.round), p.shards) ** 2)
+            weights.append(1 / predict_deviation(p, epsilon_of(one.round), p.shards) ** 2)
     a, w = np.array(rows), np.array(weights)
     inverse = np.linalg.inv(a.T @ (a * w[:, None]))
     found = count_squares(asked, releases)

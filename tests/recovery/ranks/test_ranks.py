@@ -13,8 +13,8 @@ from edge.mechanisms.ranks import params_of, place_of
 from physics.crowds.ranks import release_many
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.ranks import Query, plan, promise, recover
-from recovery.ranks.groups import TABLE, expected_error, group_of, paper_group, rule_group
-from recovery.ranks.order import cells_at, cells_of, order_behind, places_of
+from recovery.ranks.groups import TABLE, choose_group, find_paper_group, group_of, predict_error
+from recovery.ranks.order import cells_of, estimate_release_order, find_cells, places_of
 from recovery.ranks.query import ORDERS, order_of
 
 # The analyst half of ranks: from a crowd to a map, with what it must refuse.
@@ -53,7 +53,7 @@ def test_a_line_has_its_quantiles() -> None:
     world = np.random.default_rng(5)
     points = world.beta(2, 5, 50_000)
     query = Query(Grid((100, 1), 0), (1, 1), users=50_000)
-    order = order_behind(released(query, points))
+    order = estimate_release_order(released(query, points))
     parts = np.linspace(0.1, 0.9, 9)
 
     assert order.quantile(parts) == pytest.approx(np.quantile(points, parts), abs=0.013)
@@ -148,7 +148,7 @@ def test_arrays_go_the_way_of_the_device(axes: int, order: int) -> None:
     places = places_of(cells, order)
 
     assert places.tolist() == [place_of(cell, order) for cell in cells.tolist()]
-    assert (cells_at(places, order, axes) == cells).all()
+    assert (find_cells(places, order, axes) == cells).all()
 
 
 def test_places_that_are_near_are_points_that_are_near() -> None:
@@ -156,7 +156,7 @@ def test_places_that_are_near_are_points_that_are_near() -> None:
     world = np.random.default_rng(2)
     first = world.integers(0, 4**8, 20_000)
     second = np.clip(first + world.geometric(1e-3, 20_000), 0, 4**8 - 1)
-    apart = np.linalg.norm((cells_at(first, 8, 2) - cells_at(second, 8, 2)) / 256, axis=1)
+    apart = np.linalg.norm((find_cells(first, 8, 2) - find_cells(second, 8, 2)) / 256, axis=1)
     bound = np.sqrt(np.abs(first - second) / 4**8)
 
     assert (apart <= 3 * bound).all()
@@ -185,9 +185,9 @@ def off(count: int, epsilon: tuple[int, int], group: int, runs: int = 6) -> floa
     ranks = (np.arange(count) + 0.5) / count
     found = [
         np.abs(
-            order_behind(release_many(round, whole, Tape(bytes([run]))), lines=False).quantile(
-                ranks
-            )
+            estimate_release_order(
+                release_many(round, whole, Tape(bytes([run]))), lines=False
+            ).quantile(ranks)
             - places
         ).mean()
         for run in range(runs)
@@ -203,27 +203,27 @@ def test_the_error_model_says_what_the_mechanism_does(
     count: int, epsilon: tuple[int, int], group: int
 ) -> None:
     """The mean of six runs of the exact mechanism; each varies by some ten percent."""
-    model = expected_error(count, epsilon[0] / epsilon[1], group)
+    model = predict_error(count, epsilon[0] / epsilon[1], group)
 
     assert off(count, epsilon, group) == pytest.approx(model, rel=0.12)
 
 
 def test_the_rule_errs_less_than_the_papers_table() -> None:
     """By a fifth at 10 000 points and epsilon 1, which the study found too."""
-    ours, theirs = rule_group(10_000, 1.0), paper_group(10_000, 1.0)
+    ours, theirs = choose_group(10_000, 1.0), find_paper_group(10_000, 1.0)
 
     assert (ours, theirs) == (174, 62)
-    assert expected_error(10_000, 1.0, ours) < 0.8 * expected_error(10_000, 1.0, theirs)
+    assert predict_error(10_000, 1.0, ours) < 0.8 * predict_error(10_000, 1.0, theirs)
     assert off(10_000, (1, 1), ours) < 0.88 * off(10_000, (1, 1), theirs)
 
 
 def test_groups_stay_within_bounds_and_grow_as_they_must() -> None:
     """At least one place, at most half of all; several points of a user are less epsilon."""
-    assert rule_group(1, 1.0) == 1
-    assert rule_group(10, 0.001) == 5
-    assert paper_group(100, 100.0) >= 1
-    assert paper_group(1_000_000, 1.0) > TABLE[-1][1]
+    assert choose_group(1, 1.0) == 1
+    assert choose_group(10, 0.001) == 5
+    assert find_paper_group(100, 100.0) >= 1
+    assert find_paper_group(1_000_000, 1.0) > TABLE[-1][1]
     several = Query(Grid((4, 4), 0), (1, 1), users=1000, points=9)
-    assert group_of(several) == rule_group(9000, 1 / 9)
+    assert group_of(several) == choose_group(9000, 1 / 9)
     chosen = Query(Grid((4, 4), 0), (1, 1), users=1000, groups="paper")
-    assert params_of(plan(chosen, ())).group == paper_group(1000, 1.0)
+    assert params_of(plan(chosen, ())).group == find_paper_group(1000, 1.0)

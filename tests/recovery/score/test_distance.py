@@ -22,8 +22,8 @@ from recovery.distance import (
     wasserstein2,
 )
 from recovery.kernels import compile_module, network_simplex
-from recovery.score.grid import Flow, Ground, grid_flow, grid_plan
-from recovery.score.ranges import draw_rectangles, shares
+from recovery.score.grid import Flow, Ground, solve_grid_flow, solve_grid_plan
+from recovery.score.ranges import draw_rectangles, sum_rectangles
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -189,7 +189,7 @@ def test_a_share_is_the_sum_of_its_cells() -> None:
     ]
     by_hand = [MASS[y0:y1, x0:x1].sum() / total for x0, y0, x1, y1 in boxes]
 
-    assert shares(MASS, boxes) == pytest.approx(by_hand, abs=1e-12)
+    assert sum_rectangles(MASS, boxes) == pytest.approx(by_hand, abs=1e-12)
 
 
 def test_a_cell_that_is_cut_counts_by_its_area() -> None:
@@ -197,7 +197,7 @@ def test_a_cell_that_is_cut_counts_by_its_area() -> None:
     fine = np.kron(MASS, np.ones((4, 4)))
     boxes = np.array([[0.25, 0.5, 3.75, 4.25], [1.5, 1.5, 1.75, 1.75], [-3, -2, 2.5, 99]])
 
-    assert shares(MASS, boxes) == pytest.approx(shares(fine, boxes * 4), abs=1e-12)
+    assert sum_rectangles(MASS, boxes) == pytest.approx(sum_rectangles(fine, boxes * 4), abs=1e-12)
 
 
 def test_a_workload_asks_everything_equally() -> None:
@@ -253,7 +253,7 @@ def is_proved_by_its_prices(flow: Flow, needed: np.ndarray) -> bool:
 def test_it_is_a_flow_and_no_flow_is_cheaper(kind: str, shape: tuple[int, int]) -> None:
     """Feasible, and as dear as its lower bound: with both there is nothing left to doubt."""
     needed = surplus(kind, shape)
-    flow = grid_flow(needed)
+    flow = solve_grid_flow(needed)
 
     assert is_a_flow_of(flow, needed)
     assert is_proved_by_its_prices(flow, needed)
@@ -269,7 +269,7 @@ def test_it_is_the_plan_of_another_library(kind: str, shape: tuple[int, int]) ->
     p, q = np.maximum(needed, 0).ravel(), np.maximum(-needed, 0).ravel()
     peer = ot.emd2(p / p.sum(), q / q.sum(), cdist(places, places, "cityblock"), numItermax=10**7)
 
-    assert grid_flow(needed).cost == pytest.approx(peer * p.sum(), rel=1e-11)
+    assert solve_grid_flow(needed).cost == pytest.approx(peer * p.sum(), rel=1e-11)
 
 
 @pytest.mark.parametrize("kind", ["smooth", "noise", "sparse"])
@@ -278,9 +278,9 @@ def test_plain_and_compiled_make_the_same_pivots(
 ) -> None:
     """One source for both: the same tree, not only the same cost."""
     needed = surplus(kind, (21, 18))
-    fast = grid_flow(needed)
+    fast = solve_grid_flow(needed)
     monkeypatch.setattr("recovery.score.grid.tier", lambda module, worth: network_simplex)
-    plain = grid_flow(needed)
+    plain = solve_grid_flow(needed)
 
     assert kernels.available()
     assert plain.pivots == fast.pivots > 0
@@ -320,7 +320,7 @@ def test_the_whole_plan_is_that_of_another_library(
     p, q = maps(kind, shape)
     places = np.indices(shape).reshape(2, -1).T.astype(float)
     peer = ot.emd2(p.ravel(), q.ravel(), cdist(places, places, ground), numItermax=10**7)
-    plan = grid_plan(p, q, ground)
+    plan = solve_grid_plan(p, q, ground)
 
     assert plan.cost == pytest.approx(peer, rel=1e-9, abs=1e-12)
     assert plan.cost - plan.bound == pytest.approx(0, abs=1e-9)

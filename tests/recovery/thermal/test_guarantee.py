@@ -11,7 +11,7 @@ from edge.core.records import Grid, Round
 from edge.core.table import BITS, NARROW, SLACK, WIDEST, Sampler
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
-from recovery.noise.tables import slack
+from recovery.noise.tables import bound_sampler_distance
 from recovery.thermal import Query, calibrate_query, guarantee, plan
 from recovery.thermal.curve import curve, presence
 from recovery.thermal.guarantee import compute_true_promise, delta_of_prices, exact_delta
@@ -77,7 +77,7 @@ def test_the_proven_bound_is_within_what_is_paid_for(
     variance: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every change of shape, and at the widest; and tables that are not so good are noticed."""
-    assert slack(Sampler(variance, 1, BITS)) <= Fraction(*SLACK)
+    assert bound_sampler_distance(Sampler(variance, 1, BITS)) <= Fraction(*SLACK)
     check = guarantee.check_variance.__wrapped__
     check(variance)
     monkeypatch.setattr(guarantee, "BITS", 56)
