@@ -81,7 +81,7 @@ class OvertakenFault(OperatorFault):
         )
 
 
-def text_of(path: Path, called: str, because: str) -> str:
+def read_small_file(path: Path, called: str, because: str) -> str:
     """Return what a small file of the operator's says.
 
     Args:
@@ -98,12 +98,12 @@ def text_of(path: Path, called: str, because: str) -> str:
         raise OperatorFault(f"{called} {path} cannot be read ({why}); {because}") from fault
 
 
-def suggestion(given: str, names: Iterable[str]) -> str:
+def suggest_name(given: str, names: Iterable[str]) -> str:
     """Return a hint that names the nearest of the known names, or lists them all.
 
-    >>> suggestion("gather", ["gather_s", "every_s"])
+    >>> suggest_name("gather", ["gather_s", "every_s"])
     'did you mean gather_s?'
-    >>> suggestion("colour", ["gather_s", "every_s"])
+    >>> suggest_name("colour", ["gather_s", "every_s"])
     'the names known here are every_s and gather_s'
     """
     known = sorted(names)

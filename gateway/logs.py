@@ -42,7 +42,7 @@ class _Log:
 log: Any = _Log()
 
 
-def to_stderr(level: int = logging.INFO) -> None:
+def log_to_stderr(level: int = logging.INFO) -> None:
     """Send every log of this process to standard error, from this level up.
 
     Args:
@@ -57,7 +57,7 @@ def to_stderr(level: int = logging.INFO) -> None:
     level, terminal = wanted or level, sys.stderr.isatty()
     before: list[Any] = [
         structlog.processors.add_log_level,
-        without_secrets,
+        remove_secrets,
         Repeats(),
         Pseudonyms(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -171,7 +171,7 @@ FIRST_S, LONGEST_S = 10.0, 3600.0  # a line that is said again waits so long, an
 LINES = 1000  # different ones that are remembered
 
 
-def without_secrets(_logger: Any, _method: str, line: Line) -> Line:
+def remove_secrets(_logger: Any, _method: str, line: Line) -> Line:
     """Return the line without what must never be in one."""
     for name in PRIVATE & line.keys():
         del line[name]

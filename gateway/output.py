@@ -35,7 +35,7 @@ def make_folder(folder: Path) -> None:
         ) from fault
 
 
-def check_places(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
+def check_writable(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
     """Check, before anything is computed, that files can be written to these places.
 
     Raises:
@@ -93,7 +93,7 @@ def write_all(writers: Mapping[Path, Writer]) -> None:
             ) from fault
 
 
-def as_text(text: str) -> Writer:
+def make_text_writer(text: str) -> Writer:
     """Return the writer of a text."""
 
     def write(path: Path) -> None:
@@ -102,16 +102,16 @@ def as_text(text: str) -> Writer:
     return write
 
 
-def as_json(value: Any) -> Writer:
+def make_json_writer(value: Any) -> Writer:
     """Return the writer of a value as JSON; NaN and infinity are refused, for JSON has none."""
-    return as_text(json.dumps(value, indent=2, allow_nan=False) + "\n")
+    return make_text_writer(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
 
-def say_time(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return a time as one says it.
 
-    >>> say_time(90), say_time(3600), say_time(86_400), say_time(30 * 86_400), say_time(0.5)
-    ('90 s', '1 h', '24 h', '30 days', '0.5 s')
+    >>> [format_duration(seconds) for seconds in (90, 3600, 86_400, 30 * 86_400, 0.5)]
+    ['90 s', '1 h', '24 h', '30 days', '0.5 s']
     """
     for unit, size in (("days", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size or (seconds == size and size < 86_400):
@@ -127,7 +127,7 @@ Stage = Callable[[str], None]
 
 
 @contextmanager
-def stages(in_lines: bool = False) -> Iterator[Stage]:
+def show_stages(in_lines: bool = False) -> Iterator[Stage]:
     """Yield what takes the name of a stage; it is shown until the next, and goes at the end.
 
     On standard error, and only where that is a terminal: results and logs hold none of it.

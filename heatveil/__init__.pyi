@@ -14,11 +14,11 @@ from gateway.faults import OperatorFault as OperatorFault
 from gateway.lab.thermal_days.run import simulate_file as simulate
 from gateway.lab.thermal_study import study as study
 from gateway.mechanisms import MECHANISMS as MECHANISMS
-from gateway.mechanisms import find as find_mechanism
+from gateway.mechanisms import find_mechanism as find_mechanism
 from gateway.mechanisms import plan as plan
 from gateway.mechanisms import play as play
 from gateway.mechanisms import recover as recover
-from gateway.mechanisms import register as register_mechanism
+from gateway.mechanisms import register_mechanism as register_mechanism
 from gateway.mechanisms import release as release
 from gateway.mechanisms import report as report
 from gateway.mechanisms.record import Mechanism as Mechanism

@@ -16,9 +16,9 @@ import typer
 from typer.cli import get_docs_for_click
 
 import heatveil
-from gateway.cli import load_all
-from gateway.cli.config import describe
-from gateway.web.app import document
+from gateway.cli import load_program
+from gateway.cli.config import make_schema
+from gateway.web.app import describe_api
 
 # What numpy has for ArrayLike would fill a page, and what it may be else comes last.
 _ARRAY = re.compile(r"Union\[numpy\._typing.*?\[complex \| bytes \| str\]((?:, [\w.]+)*)\]")
@@ -35,14 +35,14 @@ def pages() -> dict[str, str]:
 
 
 def _commands() -> str:
-    program = load_all()
+    program = load_program()
     context = typer.Context(program, info_name="heatveil")
     return get_docs_for_click(obj=program, ctx=context, name="heatveil")
 
 
 def _deployment() -> Iterator[str]:
     """Yield the tables of a deployment file, a row a key: the schema that editors are given."""
-    schema = describe()
+    schema = make_schema()
     yield "# The deployment file\n\n`heatveil config --sample` writes one to begin with."
     tables = [(f"[{name}]", _resolve(schema, one)) for name, one in schema["properties"].items()]
     for table, of in tables:
@@ -85,7 +85,7 @@ def _cell(text: str) -> str:
 def _http() -> Iterator[str]:
     """Yield the operations of the page's interface, of which /api/v1/openapi.json says more."""
     yield "# The HTTP interface\n\nThe same for programs: `/api/v1/openapi.json` (OpenAPI 3.1)."
-    for path, methods in document(needs_token=True)["paths"].items():
+    for path, methods in describe_api(needs_token=True)["paths"].items():
         for method, one in methods.items():
             yield f"\n## {method.upper()} {path}\n\n{one['summary']}\n"
             for asked in one.get("parameters", ()):

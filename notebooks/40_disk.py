@@ -33,9 +33,13 @@ import math
 import numpy as np
 
 from gateway.lab.maps import show_maps
-from gateway.lab.reproduce.disk import area, compute_true_epsilon, list_crossed
-from gateway.lab.reproduce.disk_peers import Setting, privacy, recover
-from gateway.lab.reproduce.people import city
+from gateway.lab.reproduce.disk import (
+    compute_shrunken_area,
+    compute_true_epsilon,
+    list_crossed_cells,
+)
+from gateway.lab.reproduce.disk_peers import Setting, find_privacy, recover_map
+from gateway.lab.reproduce.people import draw_city
 from heatveil import DiskQuery, Grid, Reading, Tape, plan, report, wasserstein2
 from physics.crowds.disk import count_many
 from physics.points import histogram, mnormal, normal, szipf
@@ -45,7 +49,7 @@ from recovery.disk.profile import Profile, find_blocks
 
 SIDE = 24
 GRID = Grid((SIDE, SIDE), 250_000)  # six kilometres of a made city, in cells of 250 m
-people = histogram(city(100_000, np.random.default_rng(40)), Grid((SIDE, SIDE), 0))
+people = histogram(draw_city(100_000, np.random.default_rng(40)), Grid((SIDE, SIDE), 0))
 
 
 def show(panels, vmax=None):
@@ -63,7 +67,7 @@ def show(panels, vmax=None):
 # %%
 EPSILON = (5, 2)
 world = np.random.default_rng(41)
-blunt = recover("k-RR", people, Setting((SIDE, SIDE), EPSILON), world)
+blunt = recover_map("k-RR", people, Setting((SIDE, SIDE), EPSILON), world)
 truth = people / people.sum()
 
 
@@ -121,7 +125,9 @@ assert disk_far < 0.8 * blunt_far
 # %%
 print("radius  least area  greatest   epsilon given")
 for radius in range(1, 16):
-    areas = [area(cell, radius) for cell in list_crossed(radius)] or [math.nan]
+    areas = [compute_shrunken_area(cell, radius) for cell in list_crossed_cells(radius)] or [
+        math.nan
+    ]
     given = compute_true_epsilon(radius, 3.5)
     told = "a negative chance" if math.isnan(given) else f"{given:.2f}"
     print(f"{radius:4d}{min(areas):12.3f}{max(areas):10.3f}   {told}")
@@ -142,7 +148,7 @@ assert len(broken) == 11
 
 # %%
 smooth = estimate("auto", channel, counts, 2.5)
-wave = recover("wave, auto", people, Setting((SIDE, SIDE), EPSILON), np.random.default_rng(42))
+wave = recover_map("wave, auto", people, Setting((SIDE, SIDE), EPSILON), np.random.default_rng(42))
 show(
     {"the paper's map": printed.mass, "the same answers, auto": smooth.mass, "and our wave": wave},
     truth.max(),
@@ -178,7 +184,7 @@ for name, (law, users) in POINTS.items():
                 side
                 * wasserstein2(
                     crowd,
-                    recover(
+                    recover_map(
                         way, crowd, Setting((side, side), epsilon), np.random.default_rng(run)
                     ),
                     normalise=True,
@@ -209,12 +215,12 @@ for name, (law, users) in POINTS.items():
 # %%
 print(f"{'':21s}{'local privacy':>15s}{'worst log-ratio':>17s}   W2")
 for way in ("DAM", "k-RR", "SEM-Geo-I"):
-    told = privacy(way, (15, 15), (5, 1))
+    told = find_privacy(way, (15, 15), (5, 1))
     print(
         f"{way:21s}{told.local_privacy_cells:12.2f} c{told.worst_log_ratio:17.1f}"
         f"{scores['Normal', 15, (5, 1)][way][0]:8.3f}"
     )
-assert privacy("SEM-Geo-I", (15, 15), (5, 1)).worst_log_ratio > 20
+assert find_privacy("SEM-Geo-I", (15, 15), (5, 1)).worst_log_ratio > 20
 small = scores["Normal", 5, (7, 5)]
 assert small["OUE"][0] < small["DAM"][0]
 assert scores["Normal", 15, (7, 2)]["DAM"][0] < 0.6 * scores["Normal", 15, (7, 2)]["MDSW"][0]
@@ -232,7 +238,7 @@ assert all(row["wave, auto"][0] < 1.5 * row["DAM"][0] for row in scores.values()
 
 # %%
 small_grid = Grid((12, 12), 0)
-crowd = histogram(city(30_000, np.random.default_rng(44)), small_grid)
+crowd = histogram(draw_city(30_000, np.random.default_rng(44)), small_grid)
 small_round = plan(DiskQuery(small_grid, EPSILON))
 small_channel = channel_of(small_round)
 truth = crowd / crowd.sum()

@@ -27,7 +27,7 @@ from functools import partial
 import numpy as np
 
 from gateway.lab.maps import show_maps
-from gateway.lab.reproduce.people import city
+from gateway.lab.reproduce.people import draw_city
 from heatveil import Grid, PyramidQuery, Tape, dlaplace, earth_movers, plan
 from physics.crowds.pyramid import release_points
 from physics.points import histogram
@@ -38,7 +38,7 @@ from recovery.pyramid.tree import read_tree, reconstruct, solve_program
 
 SIDE, USERS = 128, 200
 GRID = Grid((SIDE, SIDE), 0)
-people = city(USERS, np.random.default_rng(50))
+people = draw_city(USERS, np.random.default_rng(50))
 truth = histogram(people, GRID).astype(float)
 x, y = (people * SIDE).astype(int).T
 

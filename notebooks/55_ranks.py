@@ -28,8 +28,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from gateway.lab.maps import show_maps
-from gateway.lab.reproduce.people import city
-from gateway.lab.reproduce.ranks import equi_width_map, sorted_maps
+from gateway.lab.reproduce.people import draw_city
+from gateway.lab.reproduce.ranks import make_equi_width_map, make_sorted_maps
 from heatveil import Grid, RanksQuery, Tape, earth_movers, plan
 from physics.crowds.ranks import release_many
 from recovery.ranks.groups import choose_group, find_paper_group, predict_error
@@ -106,12 +106,12 @@ for name, group in (("paper", find_paper_group(USERS, 1.0)), ("rule", choose_gro
 
 # %%
 SIDE = 64
-people = city(USERS, world)
+people = draw_city(USERS, world)
 truth = np.histogram2d(people[:, 1], people[:, 0], SIDE, [[0, 1]] * 2)[0] / USERS
 maps = {
     "the truth": truth,
-    "64 x 64 counts": equi_width_map(people, SIDE, "notebook"),
-    **sorted_maps(people, SIDE, "notebook"),
+    "64 x 64 counts": make_equi_width_map(people, SIDE, "notebook"),
+    **make_sorted_maps(people, SIDE, "notebook"),
 }
 show_maps(maps)
 distances = {title: earth_movers(truth, mass, normalise=True) for title, mass in maps.items()}

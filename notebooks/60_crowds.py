@@ -32,18 +32,18 @@ from edge.host import post
 from edge.mechanisms.quadtree import params_of
 from edge.mechanisms.sum_node import SumNode
 from gateway.devices.enrol import budgets, enrol, roster
-from gateway.devices.enrol.capped import cap_limits
+from gateway.devices.enrol.capped import make_capped_limits
 from gateway.lab.maps import show_maps
-from gateway.lab.reproduce.people import city
+from gateway.lab.reproduce.people import draw_city
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.service.secure_sum import ciphers
-from gateway.service.secure_sum.collecting import Collecting, Link
+from gateway.service.secure_sum.collecting import Link, ShardSum
 from heatveil import Grid, QuadtreeQuery, Tape, plan, recover
 from recovery.quadtree.estimate import count_squares, estimate_density
 from recovery.quadtree.schedule import epsilon_of
 
 USERS, SIDE = 100_000, 256
-people = city(USERS, np.random.default_rng(70))
+people = draw_city(USERS, np.random.default_rng(70))
 columns, rows = np.minimum((people * SIDE).astype(int), SIDE - 1).T
 cells = np.bincount(rows * SIDE + columns, minlength=SIDE * SIDE).reshape(SIDE, SIDE)
 truth = cells / USERS
@@ -109,18 +109,18 @@ for epsilon in ("1/4", "1", "4"):
 small = QuadtreeQuery(
     Grid((2, 2), 0), (64, 1), "replace-one", 20, dropout=(1, 5), colluders=(1, 10), rounds=1
 )
-made, (drawn,) = roster.enrol(enrol.enrol_fleet("square", 20), small)
-place = budgets.keep_in_memory()
-budgets.provision(made, cap_limits(Fraction(64), 1, 0.0), place)
+made, (drawn,) = roster.enrol_in_shards(enrol.enrol_fleet("square", 20), small)
+place = budgets.keep_slots_in_memory()
+budgets.write_first_budgets(made, make_capped_limits(Fraction(64), 1, 0.0), place)
 nodes = [
     SumNode(who, held, "quadtree", ciphers)
-    for who, held in budgets.boot(made.secrets, place).devices
+    for who, held in budgets.boot_devices(made.secrets, place).devices
 ]
 nodes = sorted(nodes, key=lambda node: drawn.shard.members.index(node.identity.name))
 round, topic = plan(small), wire.round_topic("square", "quadtree")
 links = {at: Link(one.identity.mac_key, one.identity.config_key) for at, one in enumerate(nodes)}
 site_key = made.secrets.site_key
-gateway = Collecting(drawn.shard, wire.round_body(round), 16, 4, "square", site_key, links)
+gateway = ShardSum(drawn.shard, wire.round_body(round), 16, 4, "square", site_key, links)
 where = [(0, 0), (1, 0), (1, 0), (1, 1)] * 5
 message = post.pack_round(round, site_key, topic)
 reads = [lambda grid, cell=cell: cell for cell in where]
@@ -129,9 +129,9 @@ seen = b""
 while frames:
     for at, said in frames.items():
         for frame in said:
-            gateway.take(at, frame)
+            gateway.take_frame(at, frame)
             seen += frame if gateway.state == 2 and at == 2 else b""
-    sent, frames = gateway.due(), {}
+    sent, frames = gateway.end_step(), {}
     for to, message in sent:
         for at in range(2, 20) if to is None else [to]:
             if at >= 2 or gateway.state < 2:  # the first two vanish before they send numbers

@@ -31,7 +31,7 @@ import numpy as np
 import heatveil
 from edge.core.records import Release, Round
 from gateway.lab.maps import show_maps
-from gateway.lab.reproduce.people import city
+from gateway.lab.reproduce.people import draw_city
 from heatveil import Grid, Guarantee, Heatmap, Reading, Tape
 from physics.points import histogram
 
@@ -153,7 +153,7 @@ heatveil.register_mechanism(steps)
 
 SIDE, USERS = 24, 5000
 GRID = Grid((SIDE, SIDE), 0)
-people = city(USERS, np.random.default_rng(70))
+people = draw_city(USERS, np.random.default_rng(70))
 truth = histogram(people, GRID) / USERS
 cells = np.minimum((people * SIDE).astype(int), SIDE - 1).tolist()
 readings = [Reading(user, tuple(cell)) for user, cell in enumerate(cells)]

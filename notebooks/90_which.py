@@ -57,11 +57,11 @@ import numpy as np
 
 from edge.mechanisms import pyramid_sum as device
 from gateway.lab.maps import show_maps
-from gateway.lab.reproduce.people import city
-from gateway.mechanisms.pyramid_sum.crowd import release as release_sum
+from gateway.lab.reproduce.people import draw_city
+from gateway.mechanisms.pyramid_sum.crowd import release_shards as release_sum
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.mechanisms.sums import PlaySums
-from gateway.settings.windows import DAYS, count_answers, windows_in
+from gateway.settings.windows import DAYS, count_answers, count_windows
 from heatveil import Grid, Reading, Tape, dlaplace, earth_movers
 from physics.crowds.disk import count_many
 from physics.crowds.pyramid import release_points
@@ -189,7 +189,7 @@ print(f"disk takes the scheme {scheme_of(auto)} of 40_disk, with reach {radius_o
 # its reach of eight cells, 1.5 km, than with one beyond it: small hot spots are lost.
 
 # %%
-people = city(20_000, np.random.default_rng(90))
+people = draw_city(20_000, np.random.default_rng(90))
 maps = {"the truth": histogram(people, GRID) / len(people)}
 for name in ("disk", "quadtree", "pyramid", "ranks"):
     maps[name] = WAYS[name](people, EPSILON, Tape(name.encode()), np.random.default_rng(1))
@@ -224,7 +224,7 @@ for users in (1000, 20_000):
     for name, way in WAYS.items():
         told = []
         for run in range(RUNS):
-            points = city(users, np.random.default_rng([90, run]))
+            points = draw_city(users, np.random.default_rng([90, run]))
             tape = Tape(f"{name} {users} {run}".encode())
             mass = way(points, EPSILON, tape, np.random.default_rng([run, users]))
             told.append(answers(histogram(points, GRID) / users, mass))
@@ -284,7 +284,7 @@ for words, maps in (
         off.append(answers(truth, WAYS[name](people, EPSILON / maps, tape, world))[0])
     print(f"{words:10}{maps:6}{float(EPSILON / maps):16.4f}", *(f"{one:11.0f}" for one in off))
 assert min(off[1:]) > far[20_000, "nothing asked"]
-stays = ", ".join(f"{name} {windows_in(days, 24) * EPSILON}" for name, days in DAYS)
+stays = ", ".join(f"{name} {count_windows(days, 24) * EPSILON}" for name, days in DAYS)
 print(f"epsilon of whoever is there, with a window of 24 h: {stays}")
 
 # %% [markdown]

@@ -13,9 +13,9 @@ from edge.core.wire import topic
 from edge.host import rootkeys
 from edge.mechanisms.secure_sum import CHUNK, Terms, read_roster
 from edge.mechanisms.sum_member import Member, Refused
-from gateway.devices.enrol.roster import Drawn, draw_rosters
+from gateway.devices.enrol.roster import DrawnShard, draw_rosters
 from gateway.service.secure_sum import ciphers
-from gateway.service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Link
+from gateway.service.secure_sum.collecting import ABANDONED, RELEASED, Link, ShardSum
 
 # A whole secure sum in process: every device and the gateway, every message, no broker.
 
@@ -38,7 +38,7 @@ class Play:
 
 def played(
     members: Mapping[int, Member],
-    collecting: Collecting,
+    collecting: ShardSum,
     terms: Terms,
     body: bytes,
     numbers: Callable[[int], Numbers],
@@ -63,8 +63,8 @@ def played(
             if place not in gone or STAGES.index(gone[place]) > STAGES.index(stage):
                 for frame in frames:
                     play.up[place] = play.up.get(place, 0) + len(frame)
-                    collecting.take(place, frame)
-        sent = collecting.due()
+                    collecting.take_frame(place, frame)
+        sent = collecting.end_step()
         play.gateway_s += time.process_time() - began
         began, waiting = time.process_time(), []
         for to, message in sent:
@@ -103,7 +103,7 @@ def who_is(name: str) -> Identity:
 
 
 @lru_cache
-def drawn(n: int, missing: int = 10, shards: int = 1) -> list[Drawn]:
+def drawn(n: int, missing: int = 10, shards: int = 1) -> list[DrawnShard]:
     """Return shards of n devices in all, of which so many in a hundred may vanish."""
     roots = {f"n{i:03}": root_of(f"n{i:03}") for i in range(n)}
     return draw_rosters(SITE, roots, 1, shards, 16, Tape(b"graph"), missing=Fraction(missing, 100))
@@ -113,7 +113,7 @@ def drawn(n: int, missing: int = 10, shards: int = 1) -> list[Drawn]:
 class Town:
     """A shard with its devices; numbers of device i are i, 2 i, 3 i and so on, less 5."""
 
-    drawn: Drawn
+    drawn: DrawnShard
     length: int = 5
     bits: int = 16
     chunk: int = CHUNK
@@ -136,10 +136,10 @@ class Town:
         found = Terms(number, self.shard.divisor, self.bits, self.length, self.adjacency)
         return found._replace(**other)
 
-    def collecting(self) -> Collecting:
+    def collecting(self) -> ShardSum:
         keys = {i: who_is(name) for i, name in enumerate(self.shard.members)}
         links = {i: Link(one.mac_key, one.config_key) for i, one in keys.items()}
-        return Collecting(
+        return ShardSum(
             self.shard, BODY, self.bits, self.length, SITE, SITE_KEY, links, self.chunk
         )
 
@@ -192,8 +192,8 @@ class Talk:
         """Bring all frames but those of these to the gateway, and let the step's time be over."""
         for place, frames in self.up.items():
             for frame in () if place in but else frames:
-                assert self.gateway.take(place, frame) == ""
-        self.down = self.gateway.due()
+                assert self.gateway.take_frame(place, frame) == ""
+        self.down = self.gateway.end_step()
         self.up = {}
 
     def hear(self, but: Sequence[int] = ()) -> None:

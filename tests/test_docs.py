@@ -22,7 +22,7 @@ from matplotlib.testing.compare import compare_images
 import heatveil
 from gateway import cli
 from gateway.audit.layers import LAYERS
-from gateway.cli import COMMANDS, load_all
+from gateway.cli import COMMANDS, load_program
 from gateway.settings import config
 from gateway.web.operations import OPERATIONS
 from heatveil.reference import pages
@@ -224,7 +224,7 @@ PAGE = (Path(config.__file__).parents[1] / "README.md").read_text("utf-8")
 
 def commands() -> dict[str, list[str]]:
     """Return every command, and of a group those in it."""
-    top: Any = load_all()
+    top: Any = load_program()
     return {name: list(getattr(one, "commands", ())) for name, one in top.commands.items()}
 
 
@@ -328,7 +328,7 @@ def test_every_command_and_every_option_stands_there_with_words() -> None:
     """What is left out is found by reading the source, or never."""
     parts = re.split(r"(?m)^#+ `(heatveil[^`]*)`", PAGES["commands.md"])
     said = dict(zip(parts[1::2], parts[2::2], strict=True))
-    options = _options(load_all(), "heatveil")
+    options = _options(load_program(), "heatveil")
 
     assert {f"heatveil {name}" for name in COMMANDS} <= said.keys()
     assert [
@@ -342,7 +342,7 @@ def test_every_command_and_every_option_stands_there_with_words() -> None:
 def test_every_key_of_a_sample_stands_there(mechanism: str) -> None:
     """A deployment file is written by whoever has the sample and this page."""
     table = ""
-    for line in config.sample(mechanism).splitlines():
+    for line in config.make_sample(mechanism).splitlines():
         if found := re.match(r"\[([a-z_.]+)\]", line):
             table = PAGES["deployment.md"].partition(f"## [{found[1]}]")[2].partition("\n## ")[0]
         if found := re.match(r"(?:# )?([a-z0-9_]+) = .*?\s# ", line):

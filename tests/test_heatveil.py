@@ -45,7 +45,7 @@ def _forget() -> Iterator[None]:
     for one, was in zip(tables, before, strict=True):
         one.clear()
         one.update(was)
-    mechanisms.find.cache_clear()
+    mechanisms.find_mechanism.cache_clear()
 
 
 def test_the_public_names_are_these_and_all_are_there() -> None:

@@ -29,7 +29,7 @@ def may_come(pump: Pump, mqtt: Mqtt, site: str = "testsite") -> bool:
     """Return whether a broker lets a device in, under the session that is its own."""
     link = Link(mqtt, f"heatveil-{site}-{mqtt.username}", pump, lasting=False)
     try:
-        link.wait(10)
+        link.wait_connected(10)
     except LinkFault:
         return False
     link.close()
@@ -42,18 +42,18 @@ def hearing(mqtt: Mqtt, *topics: str, session: str = "") -> Iterator[list[Messag
     heard: list[Message] = []
 
     def take(link: Link, message: Message) -> None:
-        link.ack(message)
+        link.acknowledge(message)
         heard.append(message)
 
     own: dict[str, Any] = {"subscribe": topics, "on_message": take, "lasting": bool(session)}
     with Pump("hears") as pump:
-        link = Link(mqtt, session or f"hears-{uuid.uuid4().hex[:8]}", pump, **own).wait()
+        link = Link(mqtt, session or f"hears-{uuid.uuid4().hex[:8]}", pump, **own).wait_connected()
         try:
             yield heard
         finally:
             link.close()
             if session:  # which a clean start ends
-                Link(mqtt, session, pump, lasting=False).wait().close()
+                Link(mqtt, session, pump, lasting=False).wait_connected().close()
 
 
 def find_kept(mqtt: Mqtt, *topics: str, session: str = "") -> list[Message]:
@@ -63,7 +63,7 @@ def find_kept(mqtt: Mqtt, *topics: str, session: str = "") -> list[Message]:
     """
     own = f"kept/{uuid.uuid4().hex}"
     with hearing(mqtt, *topics, own, session=session) as heard, Pump("speaks") as pump:
-        link = Link(mqtt, own, pump, lasting=False).wait()
+        link = Link(mqtt, own, pump, lasting=False).wait_connected()
         link.publish(own, b"")
         assert eventually(lambda: any(one.topic == own for one in heard))
         link.close()

@@ -24,7 +24,7 @@ from edge.core.window import pack_first as first_window
 from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
 
-from ..mechanisms import find
+from ..mechanisms import find_mechanism
 from .arithmetic.accountant import decimal_mu
 from .claim import Effort
 
@@ -140,7 +140,7 @@ class Device:
 
 def subject_of(round: Any) -> Any:
     """Return what the audit knows of asking such Rounds, by the mechanism that they name."""
-    subject: Any = find(round.mechanism).subject
+    subject: Any = find_mechanism(round.mechanism).subject
     return subject.asked
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from multiprocessing import active_children, get_context
 from typing import Any, NamedTuple
 
-from ..mechanisms import MECHANISMS, Mechanism, find
+from ..mechanisms import MECHANISMS, Mechanism, find_mechanism
 from .arithmetic import (
     accountant,
     exact,
@@ -77,7 +77,9 @@ LAYERS: tuple[Layer, ...] = (
         windows.claims,
         kinds=ALL,
         # What is summed or sealed is looked at in the audit's own room alone.
-        concerns=lambda own: own is None or hasattr(find(own.mechanism).subject, "asked"),
+        concerns=lambda own: (
+            own is None or hasattr(find_mechanism(own.mechanism).subject, "asked")
+        ),
     ),
     Layer("accountant", "privacy reckoned better than it is", accountant.accountant_claims, False),
     Layer("exact", "noise of the wrong size, however rarely", exact.claims, False),

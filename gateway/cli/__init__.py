@@ -60,7 +60,7 @@ COMMANDS = {
 }
 
 
-def load(name: str) -> Any:
+def load_command(name: str) -> Any:
     """Return a command with everything that it takes."""
     module = import_module(f".{COMMANDS[name][0]}", __name__)
     declared = getattr(module, "app", None) or getattr(module, name)
@@ -73,11 +73,11 @@ def load(name: str) -> Any:
     return command
 
 
-def load_all() -> Any:
+def load_program() -> Any:
     """Return the program with every command loaded, for whoever looks at what each takes."""
     top: Any = typer.main.get_command(app)
     for name in COMMANDS:
-        top.add_command(load(name))
+        top.add_command(load_command(name))
     return top
 
 
@@ -93,7 +93,7 @@ class Commands(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return what is called, which is loaded now, and what it is called with."""
         name, stub, rest = super().resolve_command(ctx, args)
-        return name, stub if name is None else load(name), rest
+        return name, stub if name is None else load_command(name), rest
 
 
 app = typer.Typer(

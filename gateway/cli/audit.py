@@ -13,10 +13,10 @@ from ..audit.attacks.deployment import Own
 from ..audit.claim import WASTE, Claim, Effort, failure, gravity, sort_failures
 from ..audit.layers import LAYERS, Layer, tasks_of
 from ..audit.layers import audit as run_audit
-from ..faults import OperatorFault, suggestion
-from ..mechanisms import MECHANISMS, find
-from ..output import as_json as written_as_json
-from ..output import as_text, check_places, make_folder, stages, write_all
+from ..faults import OperatorFault, suggest_name
+from ..mechanisms import MECHANISMS, find_mechanism
+from ..output import check_writable, make_folder, make_text_writer, show_stages, write_all
+from ..output import make_json_writer as written_as_json
 from . import flags
 
 FIXED_SEED = 1
@@ -49,7 +49,7 @@ def audit(
     own = None if config is None else _own(config, mechanism)
     effort = Effort(full, FIXED_SEED if seed is None else seed, first=first, own=own)
     mechanism = own.mechanism if own else mechanism
-    subjects = MECHANISMS if mechanism is None else (find(mechanism),)
+    subjects = MECHANISMS if mechanism is None else (find_mechanism(mechanism),)
     chosen = [_layer(name) for name in dict.fromkeys(layers or ())] or list(LAYERS)
     for layer in chosen if layers else ():
         if not tasks_of(subjects, [layer], own):
@@ -60,17 +60,17 @@ def audit(
             )
     make_folder(folder)
     page, numbers = (folder / f"audit.{end}" for end in ("md", "json"))
-    check_places([page, numbers])
+    check_writable([page, numbers])
     _check_ours({page: report.TITLE, numbers: '"audit": "heatveil"'})
     began = time.monotonic()
-    with stages() as stage:
+    with show_stages() as stage:
         claims = run_audit(subjects, chosen, effort, stage)
     seconds = time.monotonic() - began
     rooms = [name for one in subjects if one.subject for name, _ in one.subject.list_queries()]
     rooms = [own.name] if own else rooms
     found = report.as_object(claims, effort, seconds, rooms)
     text = report.as_page(claims, effort, seconds, rooms)
-    write_all({page: as_text(text), numbers: written_as_json(found)})
+    write_all({page: make_text_writer(text), numbers: written_as_json(found)})
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
@@ -87,20 +87,20 @@ def _own(path: Path, mechanism: str | None) -> Own:
         OperatorFault: it cannot be served, or is another mechanism's.
     """
     from ..devices.enrol import enrol, limitsfile
-    from ..mechanisms import find_for_deployment, find_service
+    from ..mechanisms import find_for_deployment, find_serving
     from ..settings import config
 
-    deployment = config.load(path)
-    asked, mechanism_of_file = config.query(deployment), find_for_deployment(deployment)
+    deployment = config.load_deployment(path)
+    asked, mechanism_of_file = config.make_query(deployment), find_for_deployment(deployment)
     if mechanism not in (None, deployment.rounds.mechanism):
         raise OperatorFault(
             f"--mechanism is {mechanism} and {path} is a deployment of "
             f"{deployment.rounds.mechanism}; one of them alone can be meant. Leave --mechanism out"
         )
-    held = {find_service(mechanism_of_file.name).limits(asked, deployment.rounds.every_s)}
+    held = {find_serving(mechanism_of_file.name).limits(asked, deployment.rounds.every_s)}
     devices = deployment.site.devices
     if devices.exists():
-        known = limitsfile.load(devices, enrol.load_devices(devices, deployment.site.name))
+        known = limitsfile.load_limits(devices, enrol.load_devices(devices, deployment.site.name))
         held = {given.limits for given in known.values()} or held
     return Own(
         str(path), deployment.rounds.mechanism, asked, tuple(sorted(held)), deployment.room.plan
@@ -112,7 +112,7 @@ def _layer(name: str) -> Layer:
     if name not in known:
         raise OperatorFault(
             f"{name} is not a layer of the audit; one that is must be named, or nothing would be "
-            f"looked at; {suggestion(name, known)}"
+            f"looked at; {suggest_name(name, known)}"
         )
     return known[name]
 

@@ -6,16 +6,16 @@ from typing import Annotated
 import typer
 
 from ..faults import OperatorFault
-from ..mechanisms import TABLE, USUAL, find, find_for_query
-from ..mechanisms.flags import query_of
-from ..output import stages
+from ..mechanisms import TABLE, USUAL, find_for_query, find_mechanism
+from ..mechanisms.flags import make_query
+from ..output import show_stages
 from ..settings import config as deployments
 from . import flags
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=flags.OfNoise)
+@app.command(cls=flags.NoiseCommand)
 def calibrate(
     context: typer.Context,
     deployment: Annotated[
@@ -37,17 +37,17 @@ def calibrate(
     as_json: flags.AsJson = False,
 ) -> None:
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
-    file, every_s = flags.pick_file(deployment, config), None
+    file, every_s = flags.pick_deployment_file(deployment, config), None
     if file is None:
-        chosen, given = find(mechanism), flags.find_given(context)
-        flags.check_taken(context, mechanism, chosen.flags, given)
-        query = query_of(chosen, settings or (), **given)
+        chosen, given = find_mechanism(mechanism), flags.find_given_options(context)
+        flags.check_flags_used(context, mechanism, chosen.flags, given)
+        query = make_query(chosen, settings or (), **given)
     else:
-        flags.check_file(context, file, flags.find_given(context))
-        loaded = deployments.load(file)
-        query, every_s = deployments.query(loaded), loaded.rounds.every_s
+        flags.check_file_stands_alone(context, file, flags.find_given_options(context))
+        loaded = deployments.load_deployment(file)
+        query, every_s = deployments.make_query(loaded), loaded.rounds.every_s
         chosen = find_for_query(query)
-    with stages() as stage:
+    with show_stages() as stage:
         made = chosen.calibrate(
             query,
             every_s=every_s,

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from cryptography import x509
 
 from ..devices.broker import dynamic
-from ..devices.broker.doors import find_folder
-from ..devices.broker.dynamic import differ, has_role
+from ..devices.broker.doors import find_broker_folder
+from ..devices.broker.dynamic import has_other_rights, has_role
 from ..devices.broker.mosquitto import list_device_rights
 from ..devices.enrol import enrol, limitsfile
-from ..devices.enrol.check import find_exposed
+from ..devices.enrol.check import find_exposed_secrets
 from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
@@ -29,17 +29,17 @@ class Finding(NamedTuple):
     sentence: str
 
 
-def report_pass(subject: str, sentence: str) -> Finding:
+def make_pass(subject: str, sentence: str) -> Finding:
     """Return what is as it should be."""
     return Finding("ok", subject, sentence)
 
 
-def note(subject: str, sentence: str) -> Finding:
+def make_note(subject: str, sentence: str) -> Finding:
     """Return what may be meant, or may not."""
     return Finding("note", subject, sentence)
 
 
-def fault(subject: str, sentence: str | Exception) -> Finding:
+def make_fault(subject: str, sentence: str | Exception) -> Finding:
     """Return what will not work."""
     return Finding("FAULT", subject, " ".join(str(sentence).split()))
 
@@ -50,7 +50,7 @@ def fault(subject: str, sentence: str | Exception) -> Finding:
 # apart; so does a file that was brought back alone. Every finding says which command mends it.
 
 
-def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterator[Finding]:
+def check_keys(deployment: Deployment, path: Path, devices: Devices) -> Iterator[Finding]:
     """Yield what does not agree, and one line where everything does.
 
     Args:
@@ -60,20 +60,20 @@ def key_findings(deployment: Deployment, path: Path, devices: Devices) -> Iterat
     secrets = _device_keys(path, deployment.site.name)
     if secrets is not None:
         found += _virtual(secrets, devices)
-    file = find_folder(deployment.mqtt, path) / dynamic.FILE
+    file = find_broker_folder(deployment.mqtt, path) / dynamic.FILE
     here = deployment.mqtt.username is not None and file.exists()
     if here:
         found += _at_broker(file, deployment.site.name, devices, secrets)
     yield from found
     if not found:
         files = "the broker's files and " * here
-        yield report_pass("devices", f"{files}the devices' keys here fit them")
+        yield make_pass("devices", f"{files}the devices' keys here fit them")
 
 
 def _begin(path: Path) -> Iterator[Finding]:
     for file in sorted(path.parent.glob(f"*.device.json{UNFINISHED}")):
         name = file.name.removesuffix(f".device.json{UNFINISHED}")
-        yield fault(
+        yield make_fault(
             "devices",
             f"a change of {name} broke off: {file} is there. Run the same `heatveil device` "
             f"command again, or heatveil device remove {name}",
@@ -91,13 +91,13 @@ def _virtual(secrets: Secrets, devices: Devices) -> Iterator[Finding]:
     for who, _ in secrets.devices:
         device = devices.by_name.get(who.name)
         if device is None:
-            yield fault(
+            yield make_fault(
                 "devices",
                 f"secrets.json has keys of {who.name}, which is no device of ours: it was being "
                 f"added or removed. Run heatveil device remove {who.name}",
             )
         elif device.key_id != who.key_id:
-            yield fault(
+            yield make_fault(
                 "devices",
                 f"{who.name} has other keys in secrets.json than here, so nothing that it says "
                 f"counts. Run heatveil device rotate {who.name} --keys",
@@ -110,10 +110,12 @@ def _at_broker(
     """Yield what the broker's file lets in otherwise."""
     words = {who.name: key.hex() for who, key in secrets.devices} if secrets else {}
     try:
-        yield from _by_plugin(dynamic.parse(file.read_text("utf-8")), site, devices, words)
+        yield from _by_plugin(
+            dynamic.parse_plugin_file(file.read_text("utf-8")), site, devices, words
+        )
     except (OSError, ValueError, KeyError, TypeError) as wrong:
         why = getattr(wrong, "strerror", None) or str(wrong)
-        yield note("devices", f"whom the broker lets in cannot be seen ({file}: {why})")
+        yield make_note("devices", f"whom the broker lets in cannot be seen ({file}: {why})")
 
 
 def _by_plugin(
@@ -134,8 +136,8 @@ def _by_plugin(
     )
     for name in rows.keys() & devices.by_name.keys():
         wanted = dynamic.make_acls(list_device_rights(site, name))
-        if differ(roles.get(dynamic.name_role(name)), wanted):
-            yield fault(
+        if has_other_rights(roles.get(dynamic.make_role_name(name)), wanted):
+            yield make_fault(
                 "devices",
                 f"the broker has other rights for {name} than a device needs: it could not be "
                 f"heard, or write what is not its own. Run heatveil device rotate {name}",
@@ -145,20 +147,20 @@ def _by_plugin(
 def _compare(known: Mapping[str, bool], devices: Devices) -> Iterator[Finding]:
     """Yield devices that the broker knows and we do not, or we and not it, or by another word."""
     for name in sorted(known.keys() - devices.by_name.keys()):
-        yield fault(
+        yield make_fault(
             "devices",
             f"the broker lets in {name}, which is no device of ours: it was being added or "
             f"removed. Run heatveil device remove {name}",
         )
     for name in sorted(devices.by_name.keys() - known.keys()):
-        yield fault(
+        yield make_fault(
             "devices",
             f"the broker does not let in {name}: it was being removed, or an older file of the "
             f"broker's was brought back. Run heatveil device remove {name}, or rotate",
         )
     for name in sorted(name for name, fits in known.items() if not fits):
         if name in devices.by_name:
-            yield fault(
+            yield make_fault(
                 "devices",
                 f"the broker has another password for {name} than secrets.json: a change of it "
                 f"broke off. Run heatveil device rotate {name}, and start the fleet again",
@@ -171,13 +173,13 @@ SOON_DAYS = 30
 SECRET_LEAST = 16  # characters of a page's token
 
 
-def file_findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
+def check_files(deployment: Deployment, path: Path) -> Iterator[Finding]:
     """Yield what is found of keys, passwords and certificates; path: the deployment file."""
     yield from _secrets(deployment, path)
     missing = _find_missing(deployment)
     if missing and deployment.site.devices.exists():  # else they come after the devices
         named = " and ".join(f"{key} {file}" for key, file in missing.items())
-        yield fault(
+        yield make_fault(
             "mqtt",
             f"{named}: not there yet, and no broker is spoken to without. Next: heatveil broker "
             f"init --config {path}, or mend the paths under [mqtt]",
@@ -187,7 +189,7 @@ def file_findings(deployment: Deployment, path: Path) -> Iterator[Finding]:
     yield from _certificates(deployment, missing.values())
 
 
-def days_left(certificate: bytes) -> float:
+def count_days_left(certificate: bytes) -> float:
     """Return for how many days more a PEM certificate is good; less than none when it is not.
 
     Raises:
@@ -200,38 +202,38 @@ def days_left(certificate: bytes) -> float:
 def judge_certificate(subject: str, whose: str, days: float) -> Finding:
     """Return what to say of a certificate that is good for so long."""
     if days < 0:
-        return fault(
+        return make_fault(
             subject,
             f"{whose} expired {-days:.0f} days ago; nobody trusts the broker with it. Move the "
             "old one away, run heatveil broker init, start the broker again",
         )
     if days < SOON_DAYS:
-        return note(
+        return make_note(
             subject,
             f"{whose} is good for {days:.0f} more days. Move it away, run heatveil broker init, "
             "start the broker again",
         )
-    return report_pass(subject, f"{whose} is good for {days:.0f} more days")
+    return make_pass(subject, f"{whose} is good for {days:.0f} more days")
 
 
 def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
-    found = list(find_exposed(deployment))
+    found = list(find_exposed_secrets(deployment))
     for one in (path.with_name("secrets.json"), path.with_name("keyholder.json")):
         if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
             found.append(f"{one} may be read by others on this machine. Run: chmod 600 {one}")
     for sentence in found:
-        yield note("files", sentence)
+        yield make_note("files", sentence)
     if not found:
-        yield report_pass("files", "nobody else on this machine can read the secrets")
-    limits = limitsfile.locate(deployment.site.devices)
+        yield make_pass("files", "nobody else on this machine can read the secrets")
+    limits = limitsfile.locate_limits(deployment.site.devices)
     if deployment.site.devices.exists() and not limits.exists():
-        yield note(
+        yield make_note(
             "files",
             f"{limits} is not there: what devices hold themselves to is not known here, and not "
             "held against the deployment. Bring it back from where it was enrolled",
         )
     if (roots := path.with_name("keyholder.json")).exists():
-        yield note(
+        yield make_note(
             "files",
             f"{roots} lies beside the gateway's files; whoever has it can take the noise off. "
             "Move it to its owner",
@@ -260,7 +262,7 @@ def _whose_broker(deployment: Deployment) -> Iterable[Finding]:
     try:
         named = set(_SITES.findall("" if rights is None else rights.read_text("utf-8")))
         if rights is not None and named and not named & {site, "+"}:
-            yield fault(
+            yield make_fault(
                 "mqtt",
                 f"password_file {word} lies beside {rights.name} of a broker for another site: "
                 f"nothing of {site} would pass it. Name this site's own, which heatveil broker "
@@ -288,11 +290,13 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
         except (OSError, ValueError) as wrong:
             why = getattr(wrong, "strerror", None) or str(wrong)
             way = "Run heatveil broker init, or mend" if table == "mqtt" else "Mend"
-            yield fault(table, f"{key} {path} cannot be read ({why}). {way} the path or the file")
+            yield make_fault(
+                table, f"{key} {path} cannot be read ({why}). {way} the path or the file"
+            )
             continue
         tokens += [word] * (table == "page")
         if not word or (table == "page" and len(word) < SECRET_LEAST):
-            yield fault(
+            yield make_fault(
                 table,
                 f"{key} {path} holds {len(word)} characters; a page's token needs {SECRET_LEAST} "
                 "or more, and any password one. Run: openssl rand -hex 32 > FILE",
@@ -308,12 +312,12 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
         partial(read_floor, deployment),
     ]
     if len(tokens) == 2:
-        checks.append(partial(access.check_differ, *tokens))
+        checks.append(partial(access.check_tokens_differ, *tokens))
     for check in checks:
         try:
             check()
         except OperatorFault as wrong:
-            yield fault("page", str(wrong))
+            yield make_fault("page", str(wrong))
 
 
 def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
@@ -328,10 +332,10 @@ def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable
         if path != authority and not path.exists():
             continue
         try:
-            yield judge_certificate("mqtt", f"{whose} {path}", days_left(path.read_bytes()))
+            yield judge_certificate("mqtt", f"{whose} {path}", count_days_left(path.read_bytes()))
         except (OSError, ValueError) as wrong:
             why = getattr(wrong, "strerror", None) or str(wrong)
-            yield fault(
+            yield make_fault(
                 "mqtt",
                 f"{whose} {path} cannot be read ({why}); without it no broker is trusted. Run "
                 "heatveil broker init, or mend ca_file under [mqtt]",

@@ -38,19 +38,19 @@ def config(
             "spoil each other. Give one at a time"
         )
     if schema:
-        typer.echo(json.dumps(describe(), indent=2))
+        typer.echo(json.dumps(make_schema(), indent=2))
     else:
-        typer.echo(deployments.sample(mechanism).removesuffix("\n"))
+        typer.echo(deployments.make_sample(mechanism).removesuffix("\n"))
 
 
-def describe() -> dict[str, Any]:
+def make_schema() -> dict[str, Any]:
     """Return the JSON Schema of a deployment file, each key with the sample's own words.
 
     A room that has a file of its own says itself what else must be said, so there the tables
     may lack it: what really is missing is for `heatveil check` to say.
     """
     found = Deployment.model_json_schema(by_alias=False)
-    tables, words = found["$defs"], collect_explanations()
+    tables, words = found["$defs"], collect_key_explanations()
     for name, table in found["properties"].items():
         table.pop("default", None)
         said = tables[_name(table)]
@@ -70,18 +70,18 @@ def describe() -> dict[str, Any]:
     }
 
 
-def collect_explanations() -> Mapping[tuple[str, str], str]:
+def collect_key_explanations() -> Mapping[tuple[str, str], str]:
     """Return what the samples of all mechanisms say of each key; the first that has it counts."""
     found: dict[tuple[str, str], str] = {}
     for mechanism in TABLE:
-        found = {**explain(deployments.sample(mechanism)), **found}
+        found = {**read_key_explanations(deployments.make_sample(mechanism)), **found}
     return found
 
 
-def explain(sample: str) -> Mapping[tuple[str, str], str]:
+def read_key_explanations(sample: str) -> Mapping[tuple[str, str], str]:
     """Return what the sample says of each key, by table and key.
 
-    >>> explain('[site]\\nname = "lab"   # part of every topic')
+    >>> read_key_explanations('[site]\\nname = "lab"   # part of every topic')
     {('site', 'name'): 'part of every topic'}
     """
     found: dict[tuple[str, str], str] = {}

@@ -18,7 +18,7 @@ from recovery.estimators import HOMES
 from ..faults import OperatorFault
 
 
-def command_group(help: str) -> typer.Typer:
+def make_command_group(help: str) -> typer.Typer:
     """Return what several commands of one name are declared in."""
     return typer.Typer(
         help=help, no_args_is_help=True, add_completion=False, rich_markup_mode=None
@@ -30,7 +30,7 @@ def command_group(help: str) -> typer.Typer:
 _KEY = "heatveil.query"
 
 
-class OfQuery(TyperCommand):
+class QueryCommand(TyperCommand):
     """A command that takes the options of queries, besides its own."""
 
     map_too = True  # also those that alter the map alone
@@ -41,19 +41,19 @@ class OfQuery(TyperCommand):
         return [*ours, *_options(self.map_too), help]
 
 
-class OfNoise(OfQuery):
+class NoiseCommand(QueryCommand):
     """A command that takes the options of queries that alter the noise."""
 
     map_too = False
 
 
-def find_given(context: Any) -> dict[str, str]:
+def find_given_options(context: Any) -> dict[str, str]:
     """Return the texts of those options that stand on the command line, by their names."""
     found: dict[str, str] = context.meta.get(_KEY, {})
     return found
 
 
-def names(context: Any) -> list[str]:
+def list_query_options(context: Any) -> list[str]:
     """Return the names of all the options of queries that a command takes."""
     return [one.name for one in _options(context.command.map_too) if one.name is not None]
 
@@ -167,7 +167,9 @@ _ALWAYS = (
 )
 
 
-def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[str] = ()) -> None:
+def check_frame_flags(
+    context: typer.Context, frames: Path | None, asked: Iterable[str] = ()
+) -> None:
     """Check that no flag would do nothing unnoticed, with recorded frames or without.
 
     Args:
@@ -189,7 +191,7 @@ def check_frames(context: typer.Context, frames: Path | None, asked: Iterable[st
         )
 
 
-def check_taken(
+def check_flags_used(
     context: typer.Context, name: str, takes: Sequence[str], asked: Iterable[str]
 ) -> None:
     """Check that every flag given is one that the mechanism has a use for.
@@ -203,7 +205,7 @@ def check_taken(
     """
     every = [name for name in context.params if name not in (*_ALWAYS, *takes)]
     if given := _join_given(context, every, [one for one in asked if one not in takes]):
-        known = {*context.params, *names(context)}
+        known = {*context.params, *list_query_options(context)}
         if given == "--points" and "sources" in takes:
             raise OperatorFault(
                 f"--points came with {name}, but it maps warmth, not people: {name} takes "
@@ -217,7 +219,7 @@ def check_taken(
         )
 
 
-def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) -> None:
+def check_file_stands_alone(context: typer.Context, file: Path, asked: Iterable[str] = ()) -> None:
     """Check that nothing is said beside a deployment file that says it.
 
     Args:
@@ -233,7 +235,7 @@ def check_file(context: typer.Context, file: Path, asked: Iterable[str] = ()) ->
         )
 
 
-def pick_file(first: Path | None, second: Path | None) -> Path | None:
+def pick_deployment_file(first: Path | None, second: Path | None) -> Path | None:
     """Return the deployment file, however it was named; None where it was not.
 
     Raises:

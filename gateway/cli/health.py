@@ -36,16 +36,16 @@ def health(
         )
     probes = url
     if path is not None:
-        page = config.load(path).page
+        page = config.load_deployment(path).page
         url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
         if page.probed is not None:  # it answers while the page's port is full
             probes = f"http://{_reachable(page.probed[0])}:{page.probed[1]}/"
-    assert_http(str(url))
+    check_http_url(str(url))
     token, shut_out = None, []
     if token_file is not None:
-        from ..web.access import read  # which loads starlette
+        from ..web.access import read_token  # which loads starlette
 
-        token = read(token_file)
+        token = read_token(token_file)
     try:
         found = _ask(str(probes or url).rstrip("/") + "/readyz", token, patience_s)
         if found.get("reads"):
@@ -75,7 +75,7 @@ def health(
         raise typer.Exit(1)
 
 
-def assert_http(url: str) -> None:
+def check_http_url(url: str) -> None:
     """Check that this is an address of a page, and no file.
 
     Raises:

@@ -14,15 +14,15 @@ from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
 from ..mechanisms import TABLE, Mechanism
-from ..mechanisms.flags import query_of
-from ..mechanisms.scores import Watch, frame_bytes, score_without_data, scores
-from ..mechanisms.worlds import Inputs, Numbers, Played, Told
-from ..output import Stage, Writer, as_json, check_places, stages, write_all
+from ..mechanisms.flags import make_query
+from ..mechanisms.scores import Watch, compute_scores, count_frame_bytes, score_blind_guess
+from ..mechanisms.worlds import Inputs, Judged, Numbers, Played
+from ..output import Stage, Writer, check_writable, make_json_writer, show_stages, write_all
 from . import flags
-from .recover import as_public
+from .recover import pack_public_file
 
 
-class Files(NamedTuple):
+class ResultFiles(NamedTuple):
     """Where the results go; None for those that nobody wants."""
 
     out: Path | None = None
@@ -30,18 +30,18 @@ class Files(NamedTuple):
     plot: Path | None = None
     published: Path | None = None
 
-    def wanted(self) -> list[Path]:
+    def list_wanted(self) -> list[Path]:
         """Return the paths of the results that somebody wants."""
         return [path for path in self if path is not None]
 
 
-def play(
+def play_and_write(
     name: str,
     query_of: Callable[[], Any],
     inputs: Inputs,
     *,
     seed: int | None,
-    files: Files,
+    files: ResultFiles,
     stage: Stage,
 ) -> list[str]:
     """Play a mechanism once, write the files, and return the lines to print.
@@ -55,15 +55,15 @@ def play(
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
-    mechanism = mechanisms.find(name)
-    check_places(files.wanted(), inputs.files())
+    mechanism = mechanisms.find_mechanism(name)
+    check_writable(files.list_wanted(), inputs.list_files())
     query = query_of()
     world = mechanism.world(query, inputs, np.random.default_rng(seed))
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"play %d" % seed)
     watch = Watch(stage=stage)
-    watched = watch.over(mechanism, seed is not None, mechanism.reporter)
+    watched = watch.watch_mechanism(mechanism, seed is not None, mechanism.reporter)
     # The world's query: it knows how many there are.
-    found = mechanisms.play(watched, world.query, world.readings, rng)
+    found = mechanisms.play(watched, world.query, world.read_devices, rng)
     played = Played(world, watch, found)
     stage("holding the map against the truth")
     numbers = _numbers(mechanism, played)
@@ -81,19 +81,19 @@ def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
     watch, found, truth = played.watch, played.found, played.world.truth
     round = watch.releases[0].round
     return {
-        **scores(truth, played.mass),
+        **compute_scores(truth, played.mass),
         "reports": watch.reports,
         "vector_length": mechanism.vector_length(round),
-        "bytes_per_report": frame_bytes(mechanism, round),
+        "bytes_per_report": count_frame_bytes(mechanism, round),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
-        "emd_l1_data_free": score_without_data(truth),
+        "emd_l1_data_free": score_blind_guess(truth),
         "expected_error": found.expected_error if isinstance(found, Heatmap) else None,
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
     }
 
 
 def _writers(
-    mechanism: Mechanism, files: Files, played: Played, numbers: Numbers
+    mechanism: Mechanism, files: ResultFiles, played: Played, numbers: Numbers
 ) -> dict[Path, Writer]:
     writers: dict[Path, Writer] = {}
     if files.scores:
@@ -102,9 +102,11 @@ def _writers(
 
         found = played.found
         verdict = describe_map(found)["verdict"] if isinstance(found, Heatmap) else None
-        writers[files.scores] = as_json(numbers | {"verdict": verdict})
+        writers[files.scores] = make_json_writer(numbers | {"verdict": verdict})
     if files.published:
-        writers[files.published] = as_json(as_public(played.world.query, played.watch.releases))
+        writers[files.published] = make_json_writer(
+            pack_public_file(played.world.query, played.watch.releases)
+        )
     if files.plot:
         writers[files.plot] = lambda path: mechanism.picture(played, numbers, path)
     if files.out and isinstance(played.found, Heatmap):
@@ -113,8 +115,8 @@ def _writers(
     return writers
 
 
-def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -> list[str]:
-    lines = mechanism.lines(played.found) + told.lines
+def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Judged) -> list[str]:
+    lines = mechanism.format_lines(played.found) + told.lines
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()
     )
@@ -122,8 +124,8 @@ def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -
     size = f"of {numbers['bytes_per_report']} bytes"
     if numbers.get("rounds", 1) > 1:  # each round's are of another length
         size = f"in {numbers['rounds']} rounds"
-    lines.append(f"{numbers['reports']} {many} {size}; {taken}{played.watch.rate()}.")
-    if beyond := played.world.beyond():
+    lines.append(f"{numbers['reports']} {many} {size}; {taken}{played.watch.describe_rate()}.")
+    if beyond := played.world.describe_exceptions():
         lines.append(f"Beware: {beyond}.")
     promised = mechanism.promise(played.world.query, played.found.guarantee)
     return lines + [line for line in promised if line not in lines]
@@ -132,7 +134,7 @@ def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Told) -
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
-@app.command(cls=flags.OfQuery)
+@app.command(cls=flags.QueryCommand)
 def play_command(
     context: typer.Context,
     mechanism: Annotated[
@@ -164,11 +166,11 @@ def play_command(
     A flag that the protocol has no use for is refused. With --frames the readings are recorded
     frames of a thermal array.
     """
-    files = Files(out, scores, plot, published)
-    chosen, given = mechanisms.find(mechanism), flags.find_given(context)
-    flags.check_taken(context, mechanism, chosen.flags, given)
+    files = ResultFiles(out, scores, plot, published)
+    chosen, given = mechanisms.find_mechanism(mechanism), flags.find_given_options(context)
+    flags.check_flags_used(context, mechanism, chosen.flags, given)
     if "frames" in chosen.flags:
-        flags.check_frames(context, frames, given)
+        flags.check_frame_flags(context, frames, given)
     if frames is not None:
         if chosen.play_frames is None:
             raise RuntimeError(f"{mechanism} takes --frames and cannot play them")
@@ -189,7 +191,7 @@ def play_command(
         typer.echo("\n".join(lines))
         return
     inputs = Inputs(sources, sources_random, points, users)
-    asks = partial(query_of, chosen, settings or (), **given)
-    with stages() as stage:
-        lines = play(mechanism, asks, inputs, seed=seed, files=files, stage=stage)
+    asks = partial(make_query, chosen, settings or (), **given)
+    with show_stages() as stage:
+        lines = play_and_write(mechanism, asks, inputs, seed=seed, files=files, stage=stage)
     typer.echo("\n".join(lines))

@@ -22,10 +22,10 @@ from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
 from ..faults import OperatorFault
-from ..mechanisms import Mechanism, find, find_for_query
-from ..mechanisms.flags import from_fields, read_text, refuse_undrawable
-from ..mechanisms.flags import value as field_of
-from ..output import Writer, check_places, write_all
+from ..mechanisms import Mechanism, find_for_query, find_mechanism
+from ..mechanisms.flags import convert_recovery_faults, make_query_from_fields, read_text_file
+from ..mechanisms.flags import parse_value as field_of
+from ..output import Writer, check_writable, write_all
 from . import flags
 
 SCHEMA = 1
@@ -36,7 +36,7 @@ _IN_PYTHON = (
 )
 
 
-def as_public(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
+def pack_public_file(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
     """Return the file's contents: nothing that has not passed the veil.
 
     Raises:
@@ -61,18 +61,18 @@ def as_public(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
     }
 
 
-def read(path: Path) -> tuple[Mechanism, Any, list[Release]]:
+def read_public_file(path: Path) -> tuple[Mechanism, Any, list[Release]]:
     """Return the mechanism, the query and what came of it: what a published file says.
 
     Raises:
         OperatorFault: it cannot be read, is not such a file, or holds an impossible reading.
     """
-    contents = read_text(path)
+    contents = read_text_file(path)
     try:
         found = json.loads(contents, parse_constant=_no_number, parse_int=_parse_whole)
         if found["schema"] != SCHEMA:
             raise ValueError(f"it is {found['mechanism']!r} of schema {found['schema']!r}")
-        mechanism = find(found["mechanism"])
+        mechanism = find_mechanism(found["mechanism"])
         query = _query(mechanism, found["query"])
         releases = [mechanism.read_release(query, written) for written in found["rounds"]]
         if not releases:
@@ -113,7 +113,7 @@ def _query(mechanism: Mechanism, written: Any) -> Any:
             asked[name] = 0, 1
         else:
             asked[name] = field_of(name, str(value), name, mechanism)
-    return from_fields(mechanism, asked)
+    return make_query_from_fields(mechanism, asked)
 
 
 def _plain(name: str, query: Any) -> Any:
@@ -145,12 +145,12 @@ def recover(
     plot: flags.Plot = None,
 ) -> None:
     """Draw the map of readings that are public already, by another estimator if you like."""
-    check_places([place for place in (out, plot) if place], [file])
-    mechanism, query, releases = read(file)
+    check_writable([place for place in (out, plot) if place], [file])
+    mechanism, query, releases = read_public_file(file)
     if estimator:
         known = {field.name: getattr(query, field.name) for field in fields(query)}
-        query = from_fields(mechanism, known | {"estimator": estimator})
-    with refuse_undrawable():
+        query = make_query_from_fields(mechanism, known | {"estimator": estimator})
+    with convert_recovery_faults():
         found = mechanisms.recover(query, releases)
     writers: dict[Path, Writer] = {}
     if plot:
@@ -161,7 +161,7 @@ def recover(
     if out and not isinstance(found, Heatmap):
         out.unlink(missing_ok=True)  # an older map would be taken for this one
     lines = [
-        *mechanism.lines(found),
+        *mechanism.format_lines(found),
         *mechanism.silent_lines(releases),
         *mechanism.promise(query, found.guarantee),
     ]

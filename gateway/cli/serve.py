@@ -26,30 +26,30 @@ from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
 from ..faults import OperatorFault, ReplacedFault, TakenFault
 from ..logs import log
-from ..mechanisms import MECHANISMS, find_for_deployment, find_for_query, find_service
-from ..mechanisms.flags import refuse_unplannable
+from ..mechanisms import MECHANISMS, find_for_deployment, find_for_query, find_serving
+from ..mechanisms.flags import convert_plan_faults
 from ..mechanisms.scores import SEEDED
 from ..service import telling
 from ..service.intake import writer
 from ..service.operate.health import PARTS, Health
 from ..service.operate.metrics import Metrics
-from ..service.operate.quarantine import Quarantine, guard_of
-from ..service.operate.supervision import Reloading, Supervised, reread
+from ..service.operate.quarantine import Quarantine, make_guard
+from ..service.operate.supervision import Reloading, Supervised, reread_files
 from ..service.serving import Service
 from ..service.telling import Event
-from ..service.workers.leases import unique_name
+from ..service.workers.leases import make_unique_name
 from ..service.workers.worker import Worker
 from ..settings import config
 from ..settings.deployment import Deployment
-from ..store.places import place_of
+from ..store.places import find_place
 from ..store.reader import Reader, open_reader
 from ..store.store import Store
 from ..web import access
 from ..web.floor import Neighbour, read_floor
 from ..web.server import Page
 from . import flags
-from .check import has_gateway
-from .records.show import mosaic
+from .check import is_gateway_running
+from .records.show import draw_letter_map
 
 # What ends a command that runs on, and what makes it read its files again: signals.
 
@@ -57,7 +57,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a term
 
 
 @contextmanager
-def on_signal(
+def call_on_signals(
     *stops: Callable[[], None], reload: Callable[[], None] | None = None
 ) -> Iterator[list[Callable[[], None]]]:
     """Call these on Ctrl-C, SIGTERM and SIGHUP, instead of dying, for as long as the block lasts.
@@ -100,8 +100,8 @@ def on_signal(
 
 
 @contextmanager
-def end_well() -> Iterator[None]:
-    """Take SIGTERM for the end of a command before `on_signal`, too, and not for a fault.
+def exit_cleanly_on_sigterm() -> Iterator[None]:
+    """Take SIGTERM for the end of a command before `call_on_signals`, too, and not for a fault.
 
     By then a service may be on the broker already, or wait for years as a standby; the signal
     interrupts whatever it is, and what was begun is undone as the block is left.
@@ -125,7 +125,7 @@ def has_terminal() -> bool:
 # The gateway of a deployment with its page, until it is told to stop: `heatveil serve`.
 
 
-def make_show(
+def make_page_listener(
     page: Page, query: Any, seeded: bool = False, neighbours: int = 0
 ) -> Callable[[Event], None]:
     """Return what takes the service's events to the page, with words and units for people.
@@ -135,9 +135,9 @@ def make_show(
         neighbours: how many other rooms the page can draw.
     """
     mechanism = find_for_query(query)
-    with refuse_unplannable():
+    with convert_plan_faults():
         planned = mechanism.plan(query, [])
-        beside = find_service(mechanism.name).page_values(planned)
+        beside = find_serving(mechanism.name).page_values(planned)
         curve = mechanism.curve(query)
 
     @lru_cache(maxsize=8)
@@ -159,16 +159,16 @@ def make_show(
             event = {**event, "wire": beside, "neighbours": neighbours}
         if "guarantee" in event:
             event = {**event, "guarantee": as_told(event["guarantee"])}
-        page.feed.put(event)
+        page.feed.put_event(event)
         if event["kind"] == "map":
             said = promise(json.dumps(event["guarantee"]))
             told = {"sentences": [str(one) for one in said], "said": [*map(describe, said)]}
-            page.feed.put({"kind": "promise", "curve": curve, **told})
+            page.feed.put_event({"kind": "promise", "curve": curve, **told})
 
     return show
 
 
-def fan_out(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
+def pass_to_all(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
     """Return what passes an event on to all of these, in their order."""
 
     def tell(event: Event) -> None:
@@ -178,7 +178,7 @@ def fan_out(*listeners: Callable[[Event], None]) -> Callable[[Event], None]:
     return tell
 
 
-def read_access(deployment: Deployment) -> dict[str, Any]:
+def read_page_settings(deployment: Deployment) -> dict[str, Any]:
     """Return where a page listens and whom it lets in, for the arguments of `Page`.
 
     Raises:
@@ -187,14 +187,14 @@ def read_access(deployment: Deployment) -> dict[str, Any]:
     where = deployment.page
     return {
         "host": where.host,
-        "token": access.read(where.token_file),
-        "viewer_token": access.read(where.viewer_token_file, "viewer_token_file"),
+        "token": access.read_token(where.token_file),
+        "viewer_token": access.read_token(where.viewer_token_file, "viewer_token_file"),
         "hosts": where.hosts,
     }
 
 
 @dataclass
-class Files:
+class ConfigFiles:
     """What the files said when they were read last, and were right."""
 
     path: Path
@@ -202,20 +202,20 @@ class Files:
     devices: Devices
 
     @classmethod
-    def read(cls, path: Path) -> "Files":
+    def read(cls, path: Path) -> "ConfigFiles":
         """Return what they say now.
 
         Raises:
             OperatorFault: one is at fault.
         """
-        deployment = config.load(path)
-        find_service(deployment.rounds.mechanism)
+        deployment = config.load_deployment(path)
+        find_serving(deployment.rounds.mechanism)
         return cls(path, deployment, load_devices(deployment.site.devices, deployment.site.name))
 
     def reload(self, take: Callable[[Deployment, Devices], None]) -> None:
         """Read them again, and have it taken what may change while we run."""
         try:
-            new = reread(self.path, self.deployment, self.devices)
+            new = reread_files(self.path, self.deployment, self.devices)
             take(*new)
             self.deployment, self.devices = new
             log.info("reloaded the deployment file", devices=len(new[1].by_name))
@@ -231,7 +231,7 @@ class Files:
 
 
 @contextmanager
-def hold_store(hold: bool) -> Iterator[None]:
+def wait_on_store_fault(hold: bool) -> Iterator[None]:
     """Rest where the block ends for a store that is not what it was, until we are told to stop.
 
     Docker starts again whatever ends, on what by then may be an empty store. Nobody is
@@ -246,7 +246,7 @@ def hold_store(hold: bool) -> Iterator[None]:
             "the gateway has stopped working and waits; put the store right, then restart it",
             why=str(fault),
         )
-        with end_well():
+        with exit_cleanly_on_sigterm():
             threading.Event().wait()
 
 
@@ -265,28 +265,28 @@ def serve(
     ] = False,
 ) -> None:
     """Run the gateway of a deployment, with its page, until it is told to stop."""
-    with hold_store(hold):
-        keep_running(path, rounds)
+    with wait_on_store_fault(hold):
+        run_gateway(path, rounds)
 
 
-def keep_running(path: Path, rounds: int | None = None) -> None:
+def run_gateway(path: Path, rounds: int | None = None) -> None:
     """Run the gateway of a deployment file.
 
     Raises:
         OperatorFault: the file, the devices, the store, the port or the broker is at fault.
     """
-    logs.to_stderr()
-    now = Files.read(path)
+    logs.log_to_stderr()
+    now = ConfigFiles.read(path)
     deployment = now.deployment
     over, health, metrics = threading.Event(), Health(*PARTS), Metrics()
-    query, manager, where = config.query(deployment), Supervised(), deployment.page
+    query, manager, where = config.make_query(deployment), Supervised(), deployment.page
 
     def reload() -> None:
-        manager.reloading()
-        now.reload(service.renew)
-        manager.reloaded()
+        manager.notify_reloading()
+        now.reload(service.replace_deployment)
+        manager.notify_reloaded()
 
-    neighbours, lets_in = _read_neighbours(deployment), read_access(deployment)
+    neighbours, lets_in = _read_neighbours(deployment), read_page_settings(deployment)
     try:
         page = Page(
             port=where.port,
@@ -298,35 +298,37 @@ def keep_running(path: Path, rounds: int | None = None) -> None:
             **lets_in,
         )
     except TakenFault as fault:
-        if has_gateway(deployment):
+        if is_gateway_running(deployment):
             raise TakenFault(
                 f"a gateway of site {deployment.site.name} runs already, and one is enough; it "
                 "has the page. Stop it first to start another"
             ) from fault
         raise
     with (
-        end_well(),
+        exit_cleanly_on_sigterm(),
         page,
         Service(
             deployment,
             now.devices,
-            on_event=fan_out(manager.hear, make_show(page, query, neighbours=len(neighbours))),
+            on_event=pass_to_all(
+                manager.take_event, make_page_listener(page, query, neighbours=len(neighbours))
+            ),
             health=health,
             metrics=metrics,
         ) as service,
-        closing(Reader(place_of(deployment))) as reader,
+        closing(Reader(find_place(deployment))) as reader,
         Reloading(reload) as reloading,
-        on_signal(over.set, service.stop, reload=reloading.ask),
+        call_on_signals(over.set, service.stop, reload=reloading.request),
         manager,
     ):
-        service.identity.on_loss(over.set)
+        service.identity.call_on_loss(over.set)
         page.attach(reader=reader)
-        manager.moving = service.moving
+        manager.moving = service.is_moving
         writer.collect_garbage_seldom()
         typer.echo(f"live page: {page.url}")
         if rounds is not None:  # who waits for them must not wait for a broker that never comes
             service.wait_connected()
-        typer.echo(service.run(rounds))
+        typer.echo(service.run_rounds(rounds))
         if rounds is None and not over.is_set():
             typer.echo(f"the page stays up at {page.url} until Ctrl-C")
             over.wait()  # the budget is spent, but its map can be seen until we are told
@@ -350,14 +352,14 @@ def _read_neighbours(deployment: Deployment) -> tuple[Neighbour, ...]:
 
 def once(path: flags.Config) -> None:
     """Run one round of a deployment, print its map, and leave nothing running."""
-    logs.to_stderr(logging.WARNING)
-    deployment = config.load(path)
-    find_service(deployment.rounds.mechanism)
+    logs.log_to_stderr(logging.WARNING)
+    deployment = config.load_deployment(path)
+    find_serving(deployment.rounds.mechanism)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     heard: list[Event] = []
     with (
         Service(deployment, devices, on_event=heard.append) as service,
-        on_signal(service.stop),
+        call_on_signals(service.stop),
     ):
         if rest_s := _rest_s(deployment):
             typer.echo(
@@ -366,7 +368,7 @@ def once(path: flags.Config) -> None:
                 "waiting till then, Ctrl-C ends it"
             )
         service.wait_connected()
-        why = service.run(1)
+        why = service.run_rounds(1)
     began = next((index for index, event in enumerate(heard) if event["kind"] == "round"), None)
     if began is None:  # refused, stopped, or all spent: what was drawn again is not of this round
         typer.echo(f"no round was run: {why}")
@@ -391,7 +393,7 @@ def _tell(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
     if map is None:
         typer.echo(f"no estimate: {why if release['reports'] else telling.SILENCE}")
         return False
-    for line in draw(map, most_of):
+    for line in format_map_event(map, most_of):
         typer.echo(line)
     return map["status"] in ("solved", "nobody")
 
@@ -399,20 +401,22 @@ def _tell(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
 def _rest_s(deployment: Deployment) -> float:
     """Return how much of the pause after the last round is left; 0 where one is still open."""
     with open_reader(deployment) as reader:
-        last = reader.rounds(1)
+        last = reader.list_rounds(1)
     if not last or last[0].outcome == "open":
         return 0.0
     return max(last[0].opened_s + deployment.rounds.every_s - time.time(), 0.0)
 
 
-def draw(event: Event, most_of: str) -> list[str]:
+def format_map_event(event: Event, most_of: str) -> list[str]:
     """Return a map in letters, darker where more of it is; or why there is none."""
     if event["status"] == "nobody":
         return [f"map of round {event['number']}: {event['why']}"]
     if event["status"] != "solved":
         return [f"no estimate: {event['why']}"]
     total = f"map of round {event['number']}, in all {event['total']:.3g}"
-    rows = mosaic(np.array(event["mass"]), shutil.get_terminal_size().columns, sys.stdout.encoding)
+    rows = draw_letter_map(
+        np.array(event["mass"]), shutil.get_terminal_size().columns, sys.stdout.encoding
+    )
     return [f"{total}, darkest where most of {most_of}:", *rows]
 
 
@@ -432,45 +436,47 @@ def work(
     ] = None,
 ) -> None:
     """Take a share of a site's devices, beside its gateway: see [workers] in the file."""
-    logs.to_stderr()
-    deployment = config.load(path)
-    check_parts(deployment)
-    now = Files.read(path)
+    logs.log_to_stderr()
+    deployment = config.load_deployment(path)
+    check_has_partitions(deployment)
+    now = ConfigFiles.read(path)
     over, health, metrics = threading.Event(), Health(*WORKER_PARTS), Metrics()
     with ExitStack() as stack:
-        store = Store.of(deployment)
+        store = Store.open_for(deployment)
         stack.callback(store.close)
         if port is not None:
-            lets_in = read_access(deployment)
+            lets_in = read_page_settings(deployment)
             page = stack.enter_context(Page(port=port, health=health, metrics=metrics, **lets_in))
             typer.echo(f"health and metrics: {page.url}readyz and {page.url}metrics")
-        guard = guard_of(deployment, now.devices.by_name, store.opened_s())
+        guard = make_guard(deployment, now.devices.by_name, store.find_opened_s())
         # Whom we find guilty is written down; the leader, who reads it, tells the broker.
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, lambda event: None, minutes=minutes))
-        us = deployment, now.devices, unique_name(name), store
-        stack.enter_context(end_well())
+        us = deployment, now.devices, make_unique_name(name), store
+        stack.enter_context(exit_cleanly_on_sigterm())
         worker = stack.enter_context(
-            Worker(*us, say=health.say, away=guard.away, metrics=metrics, guard=guard)
+            Worker(
+                *us, say=health.set_part, away=guard.allow_backlog, metrics=metrics, guard=guard
+            )
         )
 
         def take(deployment: Deployment, devices: Devices) -> None:
-            guard.renew(deployment.guard, devices.by_name)
-            worker.reload(devices)
+            guard.replace_limits(deployment.guard, devices.by_name)
+            worker.replace_devices(devices)
 
         reloading = stack.enter_context(Reloading(lambda: now.reload(take)))
-        stack.enter_context(on_signal(over.set, worker.stop, reload=reloading.ask))
+        stack.enter_context(call_on_signals(over.set, worker.stop, reload=reloading.request))
         typer.echo(
             f"working for site {deployment.site.name}, in {deployment.workers.partitions} parts, "
             "until Ctrl-C; SIGHUP has the devices loaded again"
         )
         writer.collect_garbage_seldom()
-        store.identity.on_loss(over.set)
+        store.identity.call_on_loss(over.set)
         over.wait()
         store.identity.check()
 
 
-def check_parts(deployment: Deployment) -> None:
+def check_has_partitions(deployment: Deployment) -> None:
     """Check that there are parts to take.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from ..faults import OperatorFault
-from ..output import check_places, make_folder, stages, write_all
+from ..output import check_writable, make_folder, show_stages, write_all
 from . import flags
 
 
@@ -58,37 +58,43 @@ def reproduce(
 
     To begin: heatveil reproduce disk-12
     """
-    from ..lab.reproduce.figures import claims, find, lines, rows, table
-    from ..lab.reproduce.people import STAND_IN, read_square, say_points
-    from ..lab.reproduce.runs import Order, make
+    from ..lab.reproduce.figures import (
+        find_figures,
+        format_claims,
+        format_figure,
+        format_table,
+        load_figures,
+    )
+    from ..lab.reproduce.people import STAND_IN, describe_repeated_users, read_square
+    from ..lab.reproduce.runs import RunOptions, make_figures
 
     if not figures:
-        listed = ((one.name, one.claim) for one in table().values())
-        typer.echo("\n".join(rows(("figure", "claim"), listed)))
+        listed = ((one.name, one.claim) for one in load_figures().values())
+        typer.echo("\n".join(format_table(("figure", "claim"), listed)))
         typer.echo("heatveil reproduce NAME... --quick, or all")
         return
-    asked = find(figures)
+    asked = find_figures(figures)
     make_folder(folder)
     if window is not None:
         points = _cut_window(points, window, folder)
-    order = Order(trials, seed, quick, points, jobs or os.cpu_count() or 1, cluster)
+    order = RunOptions(trials, seed, quick, points, jobs or os.cpu_count() or 1, cluster)
     if points is not None:
         read_square(points)
         people = any(STAND_IN in one.settings for one in asked)  # figures of gazes have persons
-        if people and (note := say_points(points)):
+        if people and (note := describe_repeated_users(points)):
             typer.echo(f"note: {note}", err=True)
     found = []
     try:
-        with stages() as stage:
-            for figure, results, finding in make(asked, order, folder, stage):
+        with show_stages() as stage:
+            for figure, results, finding in make_figures(asked, order, folder, stage):
                 found.append((figure, finding))
-                typer.echo("\n".join(lines(figure, results, finding)) + "\n")
+                typer.echo("\n".join(format_figure(figure, results, finding)) + "\n")
     except KeyboardInterrupt:
         typer.echo(f"stopped; what is done is kept in {folder}", err=True)
         raise typer.Exit(130) from None
     if len(found) > 1:
         found.sort(key=lambda one: asked.index(one[0]))
-        typer.echo("\n".join(claims(found)))
+        typer.echo("\n".join(format_claims(found)))
     typer.echo(f"a picture and all values of each figure are in {folder}")
 
 
@@ -111,7 +117,7 @@ def _cut_window(points: Path | None, window: str, folder: Path) -> Path:
             "--window=-74.05,40.6,-73.75,40.9"
         )
     out, found = folder / "points.csv", 0
-    check_places([out], [points])
+    check_writable([out], [points])
 
     def write(half: Path) -> None:
         nonlocal found
@@ -159,8 +165,8 @@ def simulate(
     from physics.rooms.read import sample as sample_of_room
     from recovery.estimators.table import ESTIMATORS
 
-    from ..lab.thermal_days.rooms import make_model, room_of
-    from ..lab.thermal_days.run import check_results
+    from ..lab.thermal_days.rooms import load_room, make_model
+    from ..lab.thermal_days.run import check_result_paths
     from ..lab.thermal_days.run import simulate as simulated
 
     if sample:
@@ -177,10 +183,10 @@ def simulate(
             "are those that draw maps. Leave it out to have one chosen"
         )
     files = {"out": out, "scores": scores, "plot": plot, "animation": animation}
-    check_results(files, [room])
+    check_result_paths(files, [room])
     try:
-        read = room_of(room)
-        with stages(in_lines=True) as stage:  # minutes of silence look like death
+        read = load_room(room)
+        with show_stages(in_lines=True) as stage:  # minutes of silence look like death
             stage("working out what its thermometers feel of whom")
             told = simulated(make_model(read, estimator), seed, files, stage)
     except KeyboardInterrupt:

@@ -40,7 +40,7 @@ from edge.core.budget import COUNT
 from edge.mechanisms import module_of
 
 from ..faults import OperatorFault
-from ..mechanisms import TABLE, find
+from ..mechanisms import TABLE, find_mechanism
 
 # Of edge, and no board loads it.
 HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py", "cpython.py")
@@ -93,7 +93,9 @@ _ONLY = {
 }
 
 
-def pick(sources: Mapping[str, bytes], start: str, mechanism: str, *had: str) -> dict[str, bytes]:
+def pick_modules(
+    sources: Mapping[str, bytes], start: str, mechanism: str, *had: str
+) -> dict[str, bytes]:
     """Return those sources that a device of a mechanism may load after this one.
 
     had: its driver, and `window` and `tables` where it was enrolled with them.
@@ -101,7 +103,7 @@ def pick(sources: Mapping[str, bytes], start: str, mechanism: str, *had: str) ->
     Raises:
         OperatorFault: there is no such mechanism, or no driver of that name.
     """
-    record = find(mechanism)
+    record = find_mechanism(mechanism)
     drivers = {Path(path).stem for path in sources if path.startswith(_SENSORS)} - _SHARED
     if unknown := sorted(set(had) - drivers - {"window", "tables"}):
         raise OperatorFault(
@@ -121,11 +123,11 @@ def pick(sources: Mapping[str, bytes], start: str, mechanism: str, *had: str) ->
             needs = Path(path).stem
         if path in sources and path not in found and (needs is None or needs in wanted):
             found.add(path)
-            paths += find_imported(path, ast.parse(sources[path]))
+            paths += list_imports(path, ast.parse(sources[path]))
     return {path: sources[path] for path in sources if path in found}
 
 
-def pick_release(mechanism: str) -> dict[str, bytes]:
+def pick_release_modules(mechanism: str) -> dict[str, bytes]:
     """Return the sources that any board of a mechanism may load, whichever of our drivers it has.
 
     A driver of its owner's stays on the board.
@@ -133,10 +135,10 @@ def pick_release(mechanism: str) -> dict[str, bytes]:
     sources = read_sources()
     drivers = {Path(path).stem for path in sources if path.startswith(_SENSORS)} - _SHARED
     had = sorted(name for name in drivers if not name.startswith("yours"))
-    return pick(sources, FIRST, mechanism, *had, "window", "tables")
+    return pick_modules(sources, FIRST, mechanism, *had, "window", "tables")
 
 
-def read_starts() -> dict[str, bytes]:
+def read_start_files() -> dict[str, bytes]:
     """Return what a board starts with, to be written last: before, it must not start."""
     root = Path(str(edge.__file__)).parent
     return {
@@ -148,7 +150,7 @@ MAGIC = b"\xd2\xcd\x31"
 DATA, DIRECTORY, FILE = 2, 4, 5  # kinds of record
 
 
-def make_image(files: Mapping[str, bytes]) -> bytes:
+def make_romfs_image(files: Mapping[str, bytes]) -> bytes:
     """Return the image of files by their paths, such as edge/core/node.mpy."""
     tree: dict[str, Any] = {}
     for path, data in files.items():
@@ -211,7 +213,7 @@ SENTENCE = range(18, 500)  # letters: what is shorter takes no more memory than 
 PRIVATE = re.compile(r"_[A-Za-z]\w*")
 
 
-def make_small(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+def shrink_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return sources that do what these do in less heap, and the file of their sentences."""
     out = {path: sources[path] for path in [YOURS] if path in sources}  # for who reads it
     trees = {path: ast.parse(data) for path, data in sources.items() if path not in out}
@@ -219,14 +221,14 @@ def make_small(sources: Mapping[str, bytes]) -> dict[str, bytes]:
         _drop_docstrings(tree)
     if VIPER in trees:  # its names are what its compiler takes
         out[VIPER] = ast.unparse(trees.pop(VIPER)).encode() + b"\n"
-    moved = {WORDS: move_sentences(trees)} if SPEAKER in sources else {}
+    moved = {WORDS: extract_sentences(trees)} if SPEAKER in sources else {}
     shorten_names(trees, set(PRIVATE.findall(b" ".join(out.values()).decode())))
     for tree in trees.values():
         shorten_locals(tree)
-    return out | moved | {path: write_source(tree).encode() for path, tree in trees.items()}
+    return out | moved | {path: format_module(tree).encode() for path, tree in trees.items()}
 
 
-def write_source(tree: ast.Module) -> str:
+def format_module(tree: ast.Module) -> str:
     """Return a module's text, where tuples are assigned without brackets.
 
     For MicroPython swaps names in place then, and makes a tuple for each if it sees brackets.
@@ -242,7 +244,7 @@ def write_source(tree: ast.Module) -> str:
     return text
 
 
-def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
+def compile_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return what a board is given in place of the sources, by its path.
 
     Raises:
@@ -250,7 +252,7 @@ def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """
     program, out = find_compiler(), {}
     with tempfile.TemporaryDirectory() as folder:
-        for path, text in sorted(make_small(sources).items()):
+        for path, text in sorted(shrink_sources(sources).items()):
             if path in (WORDS, VIPER):  # machine code: a board compiles it
                 out[path] = text
                 continue
@@ -264,7 +266,7 @@ def build(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     return out
 
 
-def move_sentences(trees: Mapping[str, ast.Module]) -> bytes:
+def extract_sentences(trees: Mapping[str, ast.Module]) -> bytes:
     """Return the file of all sentences; the modules ask for theirs from now on."""
     mover = _Mover()
     for path, tree in trees.items():
@@ -345,7 +347,7 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
     held = {path: {name for _, _, name in _names(tree)} & defined for path, tree in trees.items()}
     near = {path: {path} for path in trees}
     for path, tree in trees.items():
-        for other in find_imported(path, tree) & set(trees):
+        for other in list_imports(path, tree) & set(trees):
             near[path].add(other)
             near[other].add(path)
     short: dict[str, str] = {}
@@ -419,7 +421,7 @@ def _find_defined(tree: ast.Module) -> set[str]:
     }
 
 
-def find_imported(path: str, tree: ast.Module) -> set[str]:
+def list_imports(path: str, tree: ast.Module) -> set[str]:
     """Return the paths of what a module may import."""
     found = set()
     for node in ast.walk(tree):
@@ -455,7 +457,7 @@ def write_release(folder: Path, files: Mapping[str, bytes]) -> None:
 PACKAGE = "package.json"
 
 
-def make_package(files: Mapping[str, bytes], address: str = "") -> bytes:
+def make_mip_package(files: Mapping[str, bytes], address: str = "") -> bytes:
     """Return what `mip install` reads of files.
 
     Args:
@@ -483,8 +485,8 @@ def main(arguments: list[str]) -> int:
             )
         sources, address = read_sources(), "".join(word for word in arguments if "://" in word)
         parts = [word for word in arguments[1:] if word != address]
-        files = build(pick(sources, FIRST, *parts) if parts else sources)
-        more = {IMAGE: make_image(files), PACKAGE: make_package(files, address)}
+        files = compile_sources(pick_modules(sources, FIRST, *parts) if parts else sources)
+        more = {IMAGE: make_romfs_image(files), PACKAGE: make_mip_package(files, address)}
         write_release(Path(arguments[0]), {**files, **more})
     except OperatorFault as fault:
         sys.stderr.write(f"{fault}\n")

@@ -119,17 +119,17 @@ def study(
     for name, scene in scenes.items():
         for ratio in ratios:
             asked = replace(query, epsilon=ratio)
-            tried = try_scenes(asked, names, name, scene, trials, seed)
+            tried = run_trials(asked, names, name, scene, trials, seed)
             rows += [
                 summarise(who, name, ratio[0] / ratio[1], tried[:, at])
                 for at, who in enumerate(names)
             ]
     if plot is not None:
-        draw(rows, Path(plot))
+        draw_study(rows, Path(plot))
     return rows
 
 
-def try_scenes(
+def run_trials(
     query: Query, names: Sequence[str], kind: str, scene: Scene, trials: int, seed: int
 ) -> Floats:
     """Return the `Trial`s of each estimator on so many scenes, (trials, estimators, fields)."""
@@ -155,25 +155,25 @@ def summarise(estimator: str, scene: str, epsilon: float, tried: Floats) -> Row:
     return Row(estimator, scene, epsilon, count, half_width=half, **of)
 
 
-def draw(rows: Sequence[Row], path: Path) -> None:
+def draw_study(rows: Sequence[Row], path: Path) -> None:
     """Write the picture: a panel for each scene, error by epsilon, a line for each estimator."""
     # Loaded here alone: it takes a third of a second.
-    from .reproduce.picture import UNIFORM, Mark, Panel
-    from .reproduce.picture import draw as draw_panels
+    from .reproduce.picture import UNIFORM, Interval, Panel
+    from .reproduce.picture import draw_panels as draw_panels
 
     panels = []
     for scene in dict.fromkeys(row.scene for row in rows):
         of = [row for row in rows if row.scene == scene]
         lines = {
             name: tuple(
-                Mark(row.epsilon, row.error, row.half_width, row.trials)
+                Interval(row.epsilon, row.error, row.half_width, row.trials)
                 for row in of
                 if row.estimator == name
             )
             for name in dict.fromkeys(row.estimator for row in of)
         }
         blind = {row.epsilon: row.blind for row in of}
-        lines[UNIFORM] = tuple(Mark(at, mean, np.nan, 1) for at, mean in blind.items())
+        lines[UNIFORM] = tuple(Interval(at, mean, np.nan, 1) for at, mean in blind.items())
         panels.append(Panel(scene, "epsilon", "earth mover's distance", lines))
     trials = rows[0].trials
     draw_panels(f"mean error of {trials} scenes, with its 95 % interval", panels, path)

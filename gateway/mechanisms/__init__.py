@@ -10,7 +10,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ..faults import OperatorFault, suggestion
+from ..faults import OperatorFault, suggest_name
 from .record import Mechanism as Mechanism
 from .record import Serving as Serving
 from .record import Verbs as Verbs
@@ -31,11 +31,11 @@ MECHANISMS: tuple[Mechanism, ...]  # all records, loaded when they are asked for
 
 def __getattr__(name: str) -> Any:
     if name == "MECHANISMS":
-        return tuple(map(find, TABLE))
+        return tuple(map(find_mechanism, TABLE))
     raise AttributeError(f"module {__name__} has no attribute {name}")
 
 
-def register(mechanism: Mechanism, line: str = "of somebody else") -> None:
+def register_mechanism(mechanism: Mechanism, line: str = "of somebody else") -> None:
     """Add a mechanism of one's own, under its own name; `record` says what it must hold.
 
     Args:
@@ -55,7 +55,7 @@ def register(mechanism: Mechanism, line: str = "of somebody else") -> None:
             f"a mechanism of one's own is called {name!r} but must have a name of letters that is "
             f"not one of {', '.join(TABLE)}: a Round says by it what it asks. Take another name."
         )
-    for one in map(find, TABLE):
+    for one in map(find_mechanism, TABLE):
         if one.query is mechanism.query and one.name != name:
             raise ValueError(
                 f"{name} asks with {one.query.__qualname__}, which is the query of {one.name}, "
@@ -64,11 +64,11 @@ def register(mechanism: Mechanism, line: str = "of somebody else") -> None:
             )
     _OWN[name] = mechanism
     TABLE[name] = line
-    find.cache_clear()
+    find_mechanism.cache_clear()
 
 
 @cache
-def find(name: str) -> Mechanism:
+def find_mechanism(name: str) -> Mechanism:
     """Return the mechanism of that name.
 
     Raises:
@@ -79,7 +79,7 @@ def find(name: str) -> Mechanism:
     if name in TABLE:
         found: Mechanism = import_module(f"{__name__}.{name}").MECHANISM
         return found
-    raise OperatorFault(f"{name} is not a mechanism of heatveil; {suggestion(name, TABLE)}")
+    raise OperatorFault(f"{name} is not a mechanism of heatveil; {suggest_name(name, TABLE)}")
 
 
 def find_for_deployment(deployment: Any) -> Mechanism:
@@ -88,7 +88,7 @@ def find_for_deployment(deployment: Any) -> Mechanism:
     Raises:
         OperatorFault: there is none.
     """
-    return find(deployment.rounds.mechanism)
+    return find_mechanism(deployment.rounds.mechanism)
 
 
 def find_for_query(query: Any) -> Mechanism:
@@ -97,7 +97,7 @@ def find_for_query(query: Any) -> Mechanism:
     Raises:
         TypeError: it is of none.
     """
-    for one in map(find, TABLE):
+    for one in map(find_mechanism, TABLE):
         if type(query) is one.query:
             return one
     raise TypeError(
@@ -106,13 +106,13 @@ def find_for_query(query: Any) -> Mechanism:
     )
 
 
-def find_service(name: str) -> Serving:
+def find_serving(name: str) -> Serving:
     """Return what the service needs of the mechanism of that name.
 
     Raises:
         OperatorFault: there is none, or its devices cannot answer over MQTT.
     """
-    found = find(name).serving
+    found = find_mechanism(name).serving
     if found is None:
         raise OperatorFault(
             f"mechanism {name} cannot be served over MQTT by this gateway, so no device was "
@@ -122,7 +122,7 @@ def find_service(name: str) -> Serving:
     return found
 
 
-def first_round(deployment: Any, query: Any) -> Any:
+def plan_first_round(deployment: Any, query: Any) -> Any:
     """Return the Round that a deployment asks first.
 
     Args:
@@ -137,13 +137,13 @@ def first_round(deployment: Any, query: Any) -> Any:
         raise OperatorFault(f"no round can be planned: {fault}") from fault
 
 
-def first_limits(deployment: Any, query: Any) -> Any:
-    """Return the first `Limits` of every device of a deployment; arguments as for `first_round`.
+def make_first_limits(deployment: Any, query: Any) -> Any:
+    """Return the first `Limits` of every device; arguments as for `plan_first_round`.
 
     Raises:
         OperatorFault: it cannot be served, or its promise is too fine for a budget.
     """
-    return find_service(deployment.rounds.mechanism).limits(query, deployment.rounds.every_s)
+    return find_serving(deployment.rounds.mechanism).limits(query, deployment.rounds.every_s)
 
 
 def plan(query: Any, releases: Sequence[Any] = ()) -> Any:
@@ -158,7 +158,7 @@ def report(round: Any, reading: Any, rng: Any) -> list[int]:
         reading: the private `Reading` of that device.
         rng: the one door for random bits, with the method `below(n)`.
     """
-    return find(round.mechanism).report(round, reading, rng)
+    return find_mechanism(round.mechanism).report(round, reading, rng)
 
 
 def release(round: Any, payloads: Iterable[Any], rng: Any = None) -> Any:
@@ -167,7 +167,7 @@ def release(round: Any, payloads: Iterable[Any], rng: Any = None) -> Any:
     Args:
         rng: as for `report`; None where nothing is drawn here.
     """
-    return find(round.mechanism).release(round, payloads, rng)
+    return find_mechanism(round.mechanism).release(round, payloads, rng)
 
 
 def recover(query: Any, releases: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from edge.core.records import Grid, Round
 from recovery.noise import Ratio, parse_ratio
 
-from ..faults import OperatorFault, suggestion
+from ..faults import OperatorFault, suggest_name
 from .record import Mechanism
 
 # What the flags of every mechanism's query share: shapes, grids, and faults as the operator's.
@@ -22,10 +22,10 @@ from .record import Mechanism
 _SHAPE = re.compile(r"([0-9]{1,7})(?:x([0-9]{1,7}))?", re.ASCII)
 
 
-def shape(text: str, flag: str) -> tuple[int, int]:
+def parse_shape(text: str, flag: str) -> tuple[int, int]:
     """Return (columns, rows) of N or NxM.
 
-    >>> shape("100", "--cells"), shape("40x30", "--cells")
+    >>> parse_shape("100", "--cells"), parse_shape("40x30", "--cells")
     ((100, 1), (40, 30))
     """
     match = _SHAPE.fullmatch(text.strip())
@@ -38,9 +38,9 @@ def shape(text: str, flag: str) -> tuple[int, int]:
     return columns, rows
 
 
-def grid(cells: str, length: float | None, flag: str = "--cells") -> Grid:
+def make_grid(cells: str, length: float | None, flag: str = "--cells") -> Grid:
     """Return the grid of so many cells (by that flag), so many metres long or on the unit line."""
-    columns, rows = shape(cells, flag)
+    columns, rows = parse_shape(cells, flag)
     if length is None:
         return Grid((columns, rows), 0)
     if not length > 0:
@@ -58,7 +58,7 @@ def grid(cells: str, length: float | None, flag: str = "--cells") -> Grid:
 
 
 @contextmanager
-def refuse_undrawable() -> Iterator[None]:
+def convert_recovery_faults() -> Iterator[None]:
     """Turn what an estimator cannot do, in this room or with these readings, into that too.
 
     Raises:
@@ -71,7 +71,7 @@ def refuse_undrawable() -> Iterator[None]:
 
 
 @contextmanager
-def refuse_unplannable() -> Iterator[None]:
+def convert_plan_faults() -> Iterator[None]:
     """Turn what a plan objects to into the operator's fault.
 
     Raises:
@@ -89,13 +89,13 @@ def refuse_unplannable() -> Iterator[None]:
         ) from fault
 
 
-def first_round_of(query: Any, asks: Callable[[Any, Any], Round | None]) -> Round:
+def plan_or_refuse(query: Any, asks: Callable[[Any, Any], Round | None]) -> Round:
     """Return what the query asks first; asks: the plan of its mechanism.
 
     Raises:
         OperatorFault: it cannot be served.
     """
-    with refuse_unplannable():
+    with convert_plan_faults():
         round = asks(query, [])
     if round is None:
         raise RuntimeError("a query of one reading at least plans no round")
@@ -105,7 +105,7 @@ def first_round_of(query: Any, asks: Callable[[Any, Any], Round | None]) -> Roun
 # One field of a query from its text: what `--set name=value` and a published file give.
 
 
-def ratio(text: str, flag: str) -> Ratio:
+def parse_ratio_flag(text: str, flag: str) -> Ratio:
     """Return the ratio that a flag was given.
 
     Raises:
@@ -117,7 +117,7 @@ def ratio(text: str, flag: str) -> Ratio:
         raise OperatorFault(str(fault)) from fault
 
 
-def query_of(mechanism: Mechanism, settings: Iterable[str] = (), **given: Any) -> Any:
+def make_query(mechanism: Mechanism, settings: Iterable[str] = (), **given: Any) -> Any:
     """Return the query that options and settings ask for.
 
     Args:
@@ -140,16 +140,16 @@ def query_of(mechanism: Mechanism, settings: Iterable[str] = (), **given: Any) -
         text, flag = texts[said.flag], f"--{said.flag}"
         if kinds[name] is Grid:
             length = texts.get("length")
-            asked[name] = grid(text, None if length is None else float(length), flag)
+            asked[name] = make_grid(text, None if length is None else float(length), flag)
         elif kinds[name] == tuple[int, ...]:
-            columns, rows = shape(text, flag)
+            columns, rows = parse_shape(text, flag)
             asked[name] = (columns,) if rows == 1 else (columns, rows)
         else:
-            asked[name] = value(name, text, flag, mechanism)
-    return from_fields(mechanism, {**asked, **settings_of(settings, mechanism)})
+            asked[name] = parse_value(name, text, flag, mechanism)
+    return make_query_from_fields(mechanism, {**asked, **parse_settings(settings, mechanism)})
 
 
-def from_fields(mechanism: Mechanism, asked: Mapping[str, Any]) -> Any:
+def make_query_from_fields(mechanism: Mechanism, asked: Mapping[str, Any]) -> Any:
     """Return the query of these values.
 
     Raises:
@@ -163,7 +163,7 @@ def from_fields(mechanism: Mechanism, asked: Mapping[str, Any]) -> Any:
     return query
 
 
-def settings_of(settings: Iterable[str], mechanism: Mechanism) -> dict[str, Any]:
+def parse_settings(settings: Iterable[str], mechanism: Mechanism) -> dict[str, Any]:
     """Return the fields that settings name, "name=value" each, as --set gives them.
 
     Raises:
@@ -177,11 +177,13 @@ def settings_of(settings: Iterable[str], mechanism: Mechanism) -> dict[str, Any]
                 f"--set {setting} is not of the form name=value. Write for instance --set "
                 "readings=4"
             )
-        asked[name.strip()] = value(name.strip(), text.strip(), f"--set {setting}", mechanism)
+        asked[name.strip()] = parse_value(
+            name.strip(), text.strip(), f"--set {setting}", mechanism
+        )
     return asked
 
 
-def read_text(path: Path) -> str:
+def read_text_file(path: Path) -> str:
     """Return what a file says.
 
     Raises:
@@ -197,7 +199,7 @@ def read_text(path: Path) -> str:
         ) from fault
 
 
-def value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
+def parse_value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
     """Return a field's value from its text, by the type of that field.
 
     Args:
@@ -214,7 +216,7 @@ def value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
     if name not in kinds:
         raise OperatorFault(
             f"{given}: {name!r} is not a setting of this mechanism, and would be silently "
-            f"ignored; {suggestion(name, [name for name in kinds if name not in other])}"
+            f"ignored; {suggest_name(name, [name for name in kinds if name not in other])}"
         )
     kind = kinds[name]
     parts = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
@@ -224,7 +226,7 @@ def value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
     if name == "furniture":
         return _rectangles(text, given)
     if kind == Ratio or kind is Fraction:
-        pair = ratio(text, given)
+        pair = parse_ratio_flag(text, given)
         return pair if kind == Ratio else Fraction(*pair)
     return _plain(kind, text, given)
 

@@ -39,7 +39,7 @@ class Panel(NamedTuple):
     paint: Callable[[Axes], None] | None = None  # draws on it besides, when all else is there
 
 
-def draw(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") -> None:
+def draw_panels(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") -> None:
     """Write the picture as PNG.
 
     Args:
@@ -54,7 +54,7 @@ def draw(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") -> None
     figure.savefig(path, format="png")
 
 
-def extent(grid: Any, margin: tuple[int, int]) -> tuple[float, float, float, float]:
+def find_picture_extent(grid: Any, margin: tuple[int, int]) -> tuple[float, float, float, float]:
     """Return left, right, bottom and top of a picture of the grid with so many cells around.
 
     y goes down, so bottom is the larger. In metres, or in sides of the unit square.
@@ -93,10 +93,10 @@ def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
         if panel.values is not None:
             _map(axis, grid, panel, panel.values)
         else:
-            left, right, bottom, top = extent(grid, panel.margin)
+            left, right, bottom, top = find_picture_extent(grid, panel.margin)
             axis.set(xlim=(left, right), ylim=(bottom, top), aspect="equal", facecolor="white")
         if any(panel.margin):
-            left, right, bottom, top = extent(grid, (0, 0))
+            left, right, bottom, top = find_picture_extent(grid, (0, 0))
             frame = Rectangle((left, top), right - left, bottom - top)
             frame.set(fill=False, edgecolor="#7dd3fc", linewidth=1.2)
             axis.add_patch(frame)
@@ -110,7 +110,7 @@ def _map(axis: Axes, grid: Any, panel: Panel, values: Floats) -> None:
     shown = axis.imshow(
         np.ma.masked_where(few | ~np.isfinite(values), values),
         cmap="inferno",
-        extent=extent(grid, panel.margin),
+        extent=find_picture_extent(grid, panel.margin),
         vmin=0,
         vmax=panel.top,
         interpolation="nearest",
@@ -121,10 +121,10 @@ def _map(axis: Axes, grid: Any, panel: Panel, values: Floats) -> None:
             noisy = Rectangle((left * across, top * down), wide * across, high * down)
             noisy.set(fill=False, edgecolor=NOISY, hatch="////", linewidth=0)
             axis.add_patch(noisy)
-    add_colours(axis, shown, panel.label, panel.share)
+    add_colour_bar(axis, shown, panel.label, panel.share)
 
 
-def add_colours(axis: Axes, shown: Any, label: str, share: bool = False) -> None:
+def add_colour_bar(axis: Axes, shown: Any, label: str, share: bool = False) -> None:
     """Say beside a panel, as tall as it whatever its shape, what its colours are."""
     written = FuncFormatter(_percent) if share else None
     beside = axis.inset_axes((1.03, 0, 0.05, 1))
@@ -133,7 +133,7 @@ def add_colours(axis: Axes, shown: Any, label: str, share: bool = False) -> None
 
 def _tall(grid: Any, margin: tuple[int, int]) -> float:
     """Return how high a panel is in parts of its width."""
-    left, right, bottom, top = extent(grid, margin)
+    left, right, bottom, top = find_picture_extent(grid, margin)
     return (bottom - top) / (right - left)
 
 
@@ -150,15 +150,17 @@ def _line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     figure.set_size_inches(9, 2.4 * len(panels) + 0.4)
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
     for panel, axis in zip(panels, axes, strict=True):
-        left, right, *_ = extent(grid, (panel.margin[0], 0))
+        left, right, *_ = find_picture_extent(grid, (panel.margin[0], 0))
         if panel.values is not None:
             _bars(axis, panel, panel.values.ravel(), (left, right))
         if any(panel.margin):
-            axis.axvspan(*extent(grid, (0, 0))[:2], color=FAINT, alpha=0.3, zorder=0, lw=0)
+            axis.axvspan(
+                *find_picture_extent(grid, (0, 0))[:2], color=FAINT, alpha=0.3, zorder=0, lw=0
+            )
         _tidy(axis, panel)
         if panel.paint is not None:
             panel.paint(axis)
-    ends = np.array([extent(grid, (panel.margin[0], 0))[:2] for panel in panels])
+    ends = np.array([find_picture_extent(grid, (panel.margin[0], 0))[:2] for panel in panels])
     low, high = ends.min(), ends.max()
     edge = 0.01 * (high - low)  # a source at the wall would be cut in half
     axes[-1].set_xlim(low - edge, high + edge)
@@ -207,7 +209,7 @@ def _tidy(axis: Axes, panel: Panel) -> None:
     axis.set_ylim(0, most * (1.2 if _band(panel) is not None else 1))  # room for what is named
 
 
-def name_plainly(axis: Axis) -> None:
+def format_log_ticks(axis: Axis) -> None:
     """Name the numbers of a logarithmic axis as 1 and 10, not as powers."""
     axis.set_major_formatter(_Plain())
     axis.set_minor_formatter(_Plain(labelOnlyBase=False))
@@ -226,7 +228,9 @@ TRADED = {  # by what is drawn: a title, and what it is called on the axis
 }
 
 
-def draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], key: str, unit: str = "") -> None:
+def draw_window_trade(
+    panel: Axes, rows: Sequence[dict[str, Any]], key: str, unit: str = ""
+) -> None:
     """Draw what is asked of one answer, by how often one is asked, a line for each window.
 
     Args:
@@ -248,7 +252,7 @@ def draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], key: str, unit: str 
         )
     panel.set_xscale("log")
     panel.set_yscale("log")
-    name_plainly(panel.yaxis)
+    format_log_ticks(panel.yaxis)
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False, fontsize=9)
     panel.set_title(title, loc="left", fontsize=10.5)
@@ -259,9 +263,9 @@ def draw_trade(panel: Axes, rows: Sequence[dict[str, Any]], key: str, unit: str 
     panel.set_ylabel(f"{axis} ({unit})" if unit else axis)
 
 
-def picture_trade(rows: Sequence[dict[str, Any]], key: str, path: Path) -> None:
-    """Write `draw_trade` alone as PNG."""
+def write_window_trade(rows: Sequence[dict[str, Any]], key: str, path: Path) -> None:
+    """Write `draw_window_trade` alone as PNG."""
     figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 3.6))
     FigureCanvasAgg(figure)
-    draw_trade(figure.subplots(), rows, key)
+    draw_window_trade(figure.subplots(), rows, key)
     figure.savefig(path, format="png")

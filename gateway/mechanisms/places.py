@@ -16,8 +16,8 @@ from physics.files import open_csv
 from physics.fleet import Fleet
 from physics.points import Points, cells_of, read_points
 
-from ..faults import OperatorFault, suggestion
-from .summary import say_most
+from ..faults import OperatorFault, suggest_name
+from .summary import describe_warmest_places
 from .worlds import EXAMPLES, TRUTH, Floats, Inputs
 
 _USERS = 10_000
@@ -40,17 +40,17 @@ class Crowd:
         counts = np.bincount(self.cells.ravel(), minlength=columns * rows)
         return counts.reshape(rows, columns).astype(np.float64)
 
-    def readings(self, round: Any) -> Iterator[Reading]:
+    def read_devices(self, round: Any) -> Iterator[Reading]:
         """Yield the cell of every device for a Round. Private."""
         columns = self.query.grid.shape[0]
         for user, cell in enumerate(self.cells[round.number - 1].tolist()):
             yield Reading(user, (cell % columns, cell // columns))
 
-    def beyond(self) -> str:
+    def describe_exceptions(self) -> str:
         """Return clauses about points beyond the grid, in one cell of it, or told again."""
         clauses = [
-            tell_moved(self.outside, self.query.grid),
-            tell_stayed(self.still, self.query.readings),
+            describe_outside(self.outside, self.query.grid),
+            describe_repeated(self.still, self.query.readings),
         ]
         if not self.outside and self.cells.shape[1] > 1 and self.cells.min() == self.cells.max():
             clauses.append(
@@ -60,7 +60,7 @@ class Crowd:
         return "; ".join(filter(None, clauses))
 
 
-def tell_moved(outside: int, grid: Grid) -> str:
+def describe_outside(outside: int, grid: Grid) -> str:
     """Return a clause about so many points beyond the grid; else empty."""
     return (
         f"{outside} of the points stand{'s' if outside == 1 else ''} beyond the grid, which is "
@@ -71,7 +71,7 @@ def tell_moved(outside: int, grid: Grid) -> str:
     )
 
 
-def tell_stayed(still: int, readings: int) -> str:
+def describe_repeated(still: int, readings: int) -> str:
     """Return a clause about people who tell a place at several of the readings; else empty."""
     return (
         f"people who tell again at one of the {readings} readings what they told before: {still}; "
@@ -82,7 +82,7 @@ def tell_stayed(still: int, readings: int) -> str:
 
 
 def _size(grid: Grid) -> str:
-    across, down = measure_sides(grid)
+    across, down = measure_grid_sides(grid)
     return f"{across:g} by {down:g}{' m' if grid.cell_mm else ''}"
 
 
@@ -94,7 +94,7 @@ class OnGrid(NamedTuple):
     outside: str = "clamp"
 
 
-def crowd_of(
+def load_crowd(
     query: Any, inputs: Inputs, world: np.random.Generator, advice: str = IN_TURN
 ) -> Crowd:
     """Return the people of a file, or of an example data set.
@@ -113,7 +113,7 @@ def crowd_of(
     grid = query.grid
     if inputs.points in EXAMPLES:
         made = getattr(drawn, inputs.points)(inputs.users or _USERS, world)
-        cells = np.tile(cells_of(made * measure_sides(grid), grid), (query.readings, 1))
+        cells = np.tile(cells_of(made * measure_grid_sides(grid), grid), (query.readings, 1))
         return Crowd(query, cells, 0, len(made) if query.readings > 1 else 0)
     if inputs.users is not None:
         raise OperatorFault(
@@ -121,12 +121,12 @@ def crowd_of(
             "are is what the file says. Leave --users out, or name an example instead"
         )
     path = Path(inputs.points)
-    found = points_of(path)
+    found = read_points_file(path)
     check_weights(found, path)
     _check(found, path, query.readings, advice)
     outside = count_outside(found, path, grid, getattr(query, "outside", "clamp"))
     cells = _in_turn(found, cells_of(found.places, grid), query.readings)
-    return Crowd(query, cells, outside, still_of(found, query.readings))
+    return Crowd(query, cells, outside, count_short_users(found, query.readings))
 
 
 def count_outside(found: Points, path: Path, grid: Grid, choice: str) -> int:
@@ -140,7 +140,7 @@ def count_outside(found: Points, path: Path, grid: Grid, choice: str) -> int:
     """
     # On the unit square the far border is a place like others, of the last cell.
     above = np.greater_equal if grid.cell_mm else np.greater
-    outside = np.any((found.places < 0) | above(found.places, measure_sides(grid)), axis=1)
+    outside = np.any((found.places < 0) | above(found.places, measure_grid_sides(grid)), axis=1)
     if outside.all() or (outside.any() and choice == "refuse"):
         x, y = found.places[np.flatnonzero(outside)[0]]
         raise OperatorFault(
@@ -153,12 +153,12 @@ def count_outside(found: Points, path: Path, grid: Grid, choice: str) -> int:
     return int(outside.sum())
 
 
-def still_of(found: Points, readings: int) -> int:
+def count_short_users(found: Points, readings: int) -> int:
     """Return how many users have fewer rows than there are readings."""
     return int((np.bincount(found.users) < readings).sum())
 
 
-def points_of(path: Path) -> Points:
+def read_points_file(path: Path) -> Points:
     """Return the points of a file.
 
     Raises:
@@ -167,7 +167,7 @@ def points_of(path: Path) -> Points:
     if not path.suffix and not path.exists():
         raise OperatorFault(
             f"--points {path} is neither a file nor an example, and says where people are; "
-            f"{suggestion(str(path), EXAMPLES)}"
+            f"{suggest_name(str(path), EXAMPLES)}"
         )
     try:
         return read_points(path)
@@ -175,7 +175,7 @@ def points_of(path: Path) -> Points:
         raise OperatorFault(str(fault)) from fault
 
 
-def measure_sides(grid: Grid) -> Floats:
+def measure_grid_sides(grid: Grid) -> Floats:
     """Return how long the grid is, (x, y): in metres, or (1, 1) for the unit square."""
     if not grid.cell_mm:
         return np.ones(2)
@@ -261,7 +261,7 @@ class Standing:
         return cell % self._columns, cell // self._columns
 
 
-def make_people(
+def make_people_fleet(
     devices: Iterable[Any], cells: NDArray[np.int64], columns: int, mechanism: str
 ) -> Fleet:
     """Return devices that answer for these people; see `Standing`.
@@ -286,23 +286,23 @@ class StandingCrowd:
     columns: int  # of the grid that these are cells of
     said: str
 
-    def fleet(self, devices: Iterable[Any]) -> Fleet:
+    def make_fleet(self, devices: Iterable[Any]) -> Fleet:
         """Return devices that answer for these people.
 
         Raises:
             OperatorFault: there are more devices than people.
         """
         try:
-            return make_people(devices, self.cells, self.columns, self.mechanism)
+            return make_people_fleet(devices, self.cells, self.columns, self.mechanism)
         except ValueError as fault:
             raise OperatorFault(str(fault)) from fault
 
-    def living(self, fleet: Fleet) -> AbstractContextManager[str]:
+    def run_scene(self, fleet: Fleet) -> AbstractContextManager[str]:
         """Let nothing pass, and say where most of them stand, and who elsewhere than it seems."""
         return nullcontext(self.said)
 
 
-def stand(
+def make_standing_crowd(
     query: Any, seen: Any, people: int, world: np.random.Generator, grid: Grid | None = None
 ) -> StandingCrowd:
     """Return where people are: three crowds where nothing was said.
@@ -328,7 +328,7 @@ def stand(
     inputs = Inputs(points=points, users=people * (points in EXAMPLES) or None)
     grid = grid or query.grid
     advice = "set [privacy] readings = {rows}, which share epsilon, before you enrol"
-    found = crowd_of(OnGrid(grid, query.readings), inputs, world, advice)
+    found = load_crowd(OnGrid(grid, query.readings), inputs, world, advice)
     if found.cells.shape[1] < people:
         raise OperatorFault(
             f"{points} has {found.cells.shape[1]} people but the deployment has {people} devices; "
@@ -336,7 +336,11 @@ def stand(
             f"[{mechanism}] devices to the number of people, or name a file with more"
         )
     told = f"{TRUTH}: {_say_where(found.cells[0, :people], grid, query.grid)} when first asked"
-    clauses = told, _tell_left_over(points, found.cells.shape[1], people), found.beyond()
+    clauses = (
+        told,
+        _tell_left_over(points, found.cells.shape[1], people),
+        found.describe_exceptions(),
+    )
     said = "; ".join(filter(None, clauses))
     return StandingCrowd(mechanism, found.cells, grid.shape[0], said)
 
@@ -350,7 +354,7 @@ def _say_where(cells: NDArray[np.int64], grid: Grid, seen: Grid) -> str:
     (columns, rows), (across, down) = seen.shape, grid.shape
     y, x = np.divmod(cells, across)
     counts = np.bincount(y * rows // down * columns + x * columns // across, None, columns * rows)
-    return say_most(counts.reshape(rows, columns) / len(cells), seen)
+    return describe_warmest_places(counts.reshape(rows, columns) / len(cells), seen)
 
 
 def _tell_left_over(points: str, there: int, people: int) -> str:

@@ -73,7 +73,7 @@ class Fact(NamedTuple):
     sentence: str  # a whole line; "" where the label and the value say it all
 
 
-class Fold(NamedTuple):
+class ReportFold(NamedTuple):
     """How reports become sums, and sums a release: for workers that gather in parts.
 
     It must give what the mechanism's own `release` gives of all payloads together, exactly.
@@ -82,7 +82,7 @@ class Fold(NamedTuple):
     slots: Callable[[Payload], Iterable[tuple[int, int]]]  # (slot, amount) of a payload
     release: Callable[
         [Any, Mapping[int, Any], int], Any
-    ]  # round, `store.message_rows.Sum`s, reports
+    ]  # round, `store.message_rows.SlotSum`s, reports
 
 
 class Exported(NamedTuple):
@@ -117,7 +117,7 @@ class Verbs:
     subject: "Subject | None" = None  # what the audit must know of it; without it the audit fails
 
 
-def halves(device: Any, analyst: Any, cases: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
+def join_halves(device: Any, analyst: Any, cases: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
     """Return name, verbs and subject of a mechanism, from the modules of its two halves."""
     return device.NAME, analyst.plan, device.report, device.release, analyst.recover, cases
 
@@ -154,7 +154,7 @@ class Serving:
     tighter: Callable[[Any, Any], tuple[Any, str]]
     key_limit: Callable[[Any], int | None] = lambda deployment: None
     payload_fault: Callable[[Any], Callable[[Payload], str]] = lambda plan: lambda payload: ""
-    fold: Fold | None = None
+    fold: ReportFold | None = None
     ledger_delta: Callable[[Any], float | None] = lambda plan: None
     stay_epsilon: Callable[[Any, float, int], float] = lambda query, epsilon, windows: epsilon
     page_values: Callable[[Any], dict[str, Any]] = lambda plan: {}
@@ -164,12 +164,12 @@ class Serving:
 # Of `Serving`, where a promise is epsilon alone and a device has one place.
 PURE: Mapping[str, Any] = MappingProxyType(
     {
-        "limits": _capped.first_limits_of,
-        "remaining_limits": _capped.remaining_limits,
-        "check_held": _capped.check_held,
-        "least_noise": _capped.least_noise,
-        "whole_budget": _capped.whole_budget,
-        "tighter": _capped.tighter_cap,
+        "limits": _capped.make_first_limits,
+        "remaining_limits": _capped.reduce_limits,
+        "check_held": _capped.check_enrolled,
+        "least_noise": _capped.describe_least_noise,
+        "whole_budget": _capped.describe_whole_budget,
+        "tighter": _capped.tighten_limits,
     }
 )
 # Of `Exported`, where reports are sealed: only a release has rows, a number each.
@@ -180,7 +180,11 @@ SEALED: Mapping[str, Any] = MappingProxyType(
 
 # Of `Mechanism`, where the gateway is trusted: whoever reads a map is told so first.
 CENTRAL: Mapping[str, Any] = MappingProxyType(
-    {"trust": "central", "promise": _usual.trusted_promise, "facts": _usual.trusted_facts}
+    {
+        "trust": "central",
+        "promise": _usual.describe_trusted_promise,
+        "facts": _usual.list_trusted_facts,
+    }
 )
 
 
@@ -251,39 +255,39 @@ class Mechanism(Verbs):
     keys: Mapping[Key, str] = field(default_factory=dict)
     refused_keys: Mapping[Key, str] = field(default_factory=lambda: _DERIVED)
     live_keys: Mapping[str, frozenset[str]] = field(default_factory=lambda: _DERIVED)
-    sensors: Callable[[Any], tuple[int, int]] = _usual.devices
-    query_of: Callable[[Any], Any] = _usual.query_of
+    sensors: Callable[[Any], tuple[int, int]] = _usual.find_device_shape
+    query_of: Callable[[Any], Any] = _usual.make_query
     cautions: Callable[[Any], list[str]] = lambda query: []
 
     words: Words = PLACES
-    promise: Callable[[Any, Any], list[str]] = _usual.promise
+    promise: Callable[[Any, Any], list[str]] = _usual.describe_promise
     curve: Callable[[Any], list[tuple[float, float]]] = lambda query: []
-    facts: Callable[[Any], list[Fact]] = _usual.facts
+    facts: Callable[[Any], list[Fact]] = _usual.list_facts
     silent_lines: Callable[[Sequence[Any]], list[str]] = lambda releases: []
 
     extra_flags: tuple[str, ...] = ()
     check_texts: Callable[[Mapping[str, str]], None] = lambda texts: None
     check_query: Callable[[Any], None] = lambda query: None
-    world: Callable[[Any, Any, Any], Any] = _places.crowd_of
-    stand: Callable[[Any, Any, int, Any], Any] = _places.stand
+    world: Callable[[Any, Any, Any], Any] = _places.load_crowd
+    stand: Callable[[Any, Any, int, Any], Any] = _places.make_standing_crowd
     reporter: Callable[[Any], Callable[[Any, Any], list[int]]] | None = None
     vector_length: Callable[[Any], int] = lambda round: 1
     vector_most: Callable[[Any], int] | None = None
-    judge: Callable[[Any, Any, Any], Any] = _usual.judge
-    picture: Callable[[Any, Any, Any], None] = _usual.picture
-    redraw: Callable[[Any, Sequence[Any], Any, str], Any] = _usual.redraw
+    judge: Callable[[Any, Any, Any], Any] = _usual.judge_map
+    picture: Callable[[Any, Any, Any], None] = _usual.picture_play
+    redraw: Callable[[Any, Sequence[Any], Any, str], Any] = _usual.make_picture_writer
     panels: Callable[[Any, Sequence[Any]], list[Any]] = lambda query, releases: []
-    public_fields: Callable[[Any], Sequence[str]] = _usual.public_fields
+    public_fields: Callable[[Any], Sequence[str]] = _usual.list_public_fields
     read_release: Callable[[Any, Any], Any] = _usual.read_release
     check_possible: Callable[[Any, Any], None] = lambda release, path: None
-    calibrate: Callable[..., Any] = _usual.calibrate
+    calibrate: Callable[..., Any] = _usual.explain_calibration
     calibrated: Callable[[Any, Any], tuple[dict[str, Any], list[str]]] = lambda query, round: (
         {},
         [],
     )
     play_frames: Callable[..., list[str]] | None = None
     demo: Callable[..., None] | None = None
-    clear: Callable[..., Any] = _usual.recover_plain
+    clear: Callable[..., Any] = _usual.recover_without_room
 
     def __post_init__(self) -> None:
         asked = {one.name for one in fields(self.query)}
@@ -308,7 +312,7 @@ class Mechanism(Verbs):
         """What each field of the query says of itself."""
         return {one.name: describe_field(one) for one in fields(self.query)}
 
-    def lines(self, found: Any) -> list[str]:
+    def format_lines(self, found: Any) -> list[str]:
         """Return what was recovered, a line each."""
         return [fact.sentence for fact in self.facts(found) if fact.sentence]
 

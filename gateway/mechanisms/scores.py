@@ -18,7 +18,7 @@ from recovery.distance import earth_movers, kl, mse, pearson, similarity, wasser
 from recovery.maps.sentence import Wording
 
 from ..output import Stage
-from .flags import refuse_undrawable, refuse_unplannable
+from .flags import convert_plan_faults, convert_recovery_faults
 from .record import Verbs
 
 # How near a map came to the truth, in the numbers that `play` writes and the demo prints.
@@ -42,7 +42,7 @@ _SCORES: dict[str, Callable[[Floats, Floats], float]] = {
 }
 
 
-def scores(truth: Floats, mass: Floats | None) -> Scores:
+def compute_scores(truth: Floats, mass: Floats | None) -> Scores:
     """Return every score of a map against the truth; None where it was not computed.
 
     Args:
@@ -62,17 +62,17 @@ def scores(truth: Floats, mass: Floats | None) -> Scores:
 WORTHLESS = "Such a map says next to nothing"
 
 
-def is_worthless(off: float, blind: float) -> bool:
+def is_hardly_better_than_blind(off: float, blind: float) -> bool:
     """Return whether a map that is so far off is hardly nearer than a guess without data."""
     return off > 0.8 * blind
 
 
-def score_without_data(truth: Floats, name: str = "emd_l1") -> float | None:
+def score_blind_guess(truth: Floats, name: str = "emd_l1") -> float | None:
     """Return a score of a guess that has seen nothing: as much in every cell.
 
     What a map must beat to be worth anything.
 
-    >>> score_without_data(np.array([[0.0, 1.0, 0.0, 0.0]]))
+    >>> score_blind_guess(np.array([[0.0, 1.0, 0.0, 0.0]]))
     0.25
     """
     uniform = np.full(truth.shape, 1 / truth.size)
@@ -95,7 +95,7 @@ def _number(score: Callable[[Floats, Floats], float], truth: Floats, mass: Float
     return value if math.isfinite(value) else None
 
 
-def frame_bytes(mechanism: Any, round: Any, numbers: int | None = None) -> int:
+def count_frame_bytes(mechanism: Any, round: Any, numbers: int | None = None) -> int:
     """Return how long the frame of one report is on the wire, sealed and signed as it goes out.
 
     Of a secure sum, whose numbers go out in pieces and among other messages, as if they were one.
@@ -139,7 +139,7 @@ class Watch:
     reports: int = 0
     stage: Stage = lambda verb: None  # hears which verb begins
 
-    def over(
+    def watch_mechanism(
         self,
         mechanism: Verbs,
         seeded: bool = False,
@@ -161,7 +161,7 @@ class Watch:
         ready: dict[str, Any] = {}  # for the round at hand
 
         def plan(query: Any, releases: Sequence[Any]) -> Any:
-            with self._time("plan"), refuse_unplannable():
+            with self._time("plan"), convert_plan_faults():
                 round = mechanism.plan(query, releases)
             if round is None or not seeded:
                 return round
@@ -177,7 +177,7 @@ class Watch:
             self.seconds["report"] += time.perf_counter() - began_s
             self.reports += 1
             if self.reports % _CROWD == 0:
-                self.stage(f"{_DOING['report']}, {self.reports:,} so far{self.rate()}")
+                self.stage(f"{_DOING['report']}, {self.reports:,} so far{self.describe_rate()}")
             return payload
 
         def release(round: Any, payloads: Any, rng: Any) -> Any:
@@ -186,12 +186,12 @@ class Watch:
             return self.releases[-1]
 
         def recover(query: Any, releases: Any) -> Any:
-            with self._time("recover"), refuse_undrawable():
+            with self._time("recover"), convert_recovery_faults():
                 return mechanism.recover(query, releases)
 
         return Verbs(mechanism.name, plan, report, release, recover)
 
-    def rate(self) -> str:
+    def describe_rate(self) -> str:
         """Return in words how many reports a second were made; empty where there are few."""
         if self.reports < _CROWD:
             return ""

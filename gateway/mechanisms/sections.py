@@ -15,7 +15,7 @@ from recovery.noise import Ratio
 
 from ..faults import OperatorFault
 from ..settings.fields import Count, Number, RatioField, Section
-from . import TABLE, Mechanism, find
+from . import TABLE, Mechanism, find_mechanism
 
 _WINDOW = (
     f"{'# window_h = 24':<31} # they share it in any so many hours, for ever; an answer an hour: "
@@ -51,7 +51,7 @@ class Places(Section):
 
 def list_own_tables() -> dict[str, type[Section]]:
     """Return the tables that mechanisms have of their own, by name."""
-    return {one.name: _table(one) for one in map(find, TABLE) if one.name in one.tables}
+    return {one.name: _table(one) for one in map(find_mechanism, TABLE) if one.name in one.tables}
 
 
 def _table(mechanism: Mechanism) -> type[Section]:
@@ -77,7 +77,7 @@ def _fields(mechanism: Mechanism) -> list[Any]:
     return [field for field in fields(mechanism.query) if field.name not in elsewhere]
 
 
-def sample(mechanism: Mechanism) -> str:
+def make_sample_tables(mechanism: Mechanism) -> str:
     """Return the tables of a sample deployment above [mqtt]."""
     return (
         (Path(__file__).parent / "places.toml")
@@ -120,14 +120,14 @@ def _format(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def check(deployment: Any) -> None:
+def check_tables(deployment: Any) -> None:
     """Check that a deployment has what its mechanism reads, and nothing beside it.
 
     Raises:
         ValueError: there is no such mechanism, or a table or key is missing or of no use to it.
     """
     try:
-        mechanism = find(deployment.rounds.mechanism)
+        mechanism = find_mechanism(deployment.rounds.mechanism)
     except OperatorFault as fault:
         raise ValueError(f"[rounds] mechanism: {fault}") from fault
     if said := [*_needless(deployment, mechanism), *_find_missing(deployment, mechanism)]:
@@ -146,7 +146,9 @@ def _needless(deployment: Any, mechanism: Mechanism) -> list[str]:
             f"[{table}] is given and the mechanism is {name}, which does not read it: it "
             "would be ignored without a word. Remove it, or set [rounds] mechanism to one that "
             "does"
-            for table in dict.fromkeys(table for one in TABLE for table in find(one).tables)
+            for table in dict.fromkeys(
+                table for one in TABLE for table in find_mechanism(one).tables
+            )
             if table not in mechanism.tables and getattr(deployment, table) is not None
         ]
     return said

@@ -27,7 +27,7 @@ class Place(NamedTuple):
     within: float | None = None  # how far from there its source is, at the level of a posterior
 
 
-def find_places(grid: Any, middles: bool) -> Floats:
+def find_cell_places(grid: Any, middles: bool) -> Floats:
     """Return where one says that each cell is, (cells, axes).
 
     Args:
@@ -41,7 +41,7 @@ def find_places(grid: Any, middles: bool) -> Floats:
     return places
 
 
-def find_most(
+def find_warmest_places(
     mass: Floats, grid: Any, middles: bool = False, credible: Credible | None = None
 ) -> list[Place]:
     """Return where most of the heat is, the greatest share first: the one list that is shown.
@@ -53,11 +53,11 @@ def find_most(
 
     Args:
         mass: (rows, columns), adds to one.
-        middles: as for `find_places`.
+        middles: as for `find_cell_places`.
     """
     if credible is not None and _is_even(mass, credible):
         return []
-    places = find_places(grid, middles)
+    places = find_cell_places(grid, middles)
     reach = _REACH * float(np.ptp(places, axis=0).max())
     left, found = mass.ravel().copy(), list[Place]()
     for flat in _flat_areas(mass) if credible is None else ():
@@ -103,7 +103,7 @@ def _with_all_heat(
     return sorted(made, key=lambda place: (-round(place.share, 2), *place.at))
 
 
-def count_sources(credible: Credible, places: list[Place]) -> str:
+def describe_source_count(credible: Credible, places: list[Place]) -> str:
     """Return how many sources there are, and that a place holds several where it must."""
     several = 0 < len(places) < credible.between[0]
     return credible.says + " A place that is named holds several of them." * several
@@ -167,7 +167,7 @@ def describe_place(place: Place, grid: Any) -> str:
     return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
 
 
-def say_claims(blocks: Blocks, grid: Any) -> tuple[str, str]:
+def describe_densest_block(blocks: Blocks, grid: Any) -> tuple[str, str]:
     """Return where most are, and in a sentence what is sure of the densest block."""
     found = blocks.claims[:_CLAIMS]
     if not len(found):
@@ -195,10 +195,10 @@ def format_distance(grid: Any, parts: float) -> str:
     return f"{parts * max(grid.shape) * grid.cell_mm / 1000:.3f} m"
 
 
-def say_most(
+def describe_warmest_places(
     mass: Floats, grid: Any, middles: bool = False, credible: Credible | None = None
 ) -> str:
-    """Return in words where most of the heat is; arguments as for `find_most`."""
-    most = find_most(mass, grid, middles, credible)
+    """Return in words where most of the heat is; arguments as for `find_warmest_places`."""
+    most = find_warmest_places(mass, grid, middles, credible)
     listed = [f"{place.share:.0%} {describe_place(place, grid)}" for place in most]
     return ", ".join(listed) or "spread out"

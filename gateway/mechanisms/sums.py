@@ -33,7 +33,7 @@ class PlaySums:
     present: int
 
 
-def reporter(round: Any) -> Callable[[Any, Any], Any]:
+def make_reporter(round: Any) -> Callable[[Any, Any], Any]:
     """Return what reports to a Round; what all devices mark stays as it is until the release."""
     device = module_of(round.mechanism)
 
@@ -43,7 +43,7 @@ def reporter(round: Any) -> Callable[[Any, Any], Any]:
     return report
 
 
-def count_people(query: Any, users: int) -> Any:
+def set_user_count(query: Any, users: int) -> Any:
     """Return the query of a play with so many people.
 
     Raises:
@@ -60,7 +60,7 @@ def count_people(query: Any, users: int) -> Any:
         raise OperatorFault(str(fault)) from fault
 
 
-def cautions(query: Any) -> list[str]:
+def list_cautions(query: Any) -> list[str]:
     """Return what an operator should know first."""
     said = []
     if not query.dropout[0]:
@@ -76,7 +76,7 @@ def cautions(query: Any) -> list[str]:
     return said
 
 
-def simulate(shards: int, threshold: int) -> str:
+def describe_simulation(shards: int, threshold: int) -> str:
     """Return what a play must say of its sums."""
     sums = f"{shards} secure sums a round were" if shards > 1 else "The secure sum of a round was"
     return (
@@ -85,6 +85,6 @@ def simulate(shards: int, threshold: int) -> str:
     )
 
 
-def say_gain(sent: int, cells: int) -> str:
+def describe_gain(sent: int, cells: int) -> str:
     """Return what a play adds where squares are about as many as cells."""
     return ": squares save nothing here" if 10 * sent > 9 * cells else ""

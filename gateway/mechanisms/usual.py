@@ -17,12 +17,20 @@ from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
 
 from ..faults import OperatorFault
-from ..output import FOUND, SENT, TRUE, Stage, Writer, check_places, write_all
-from ..settings.windows import DAYS, cadences, windows_in
+from ..output import FOUND, SENT, TRUE, Stage, Writer, check_writable, write_all
+from ..settings.windows import DAYS, count_windows, list_cadences
 from .record import Fact
-from .scores import SEEDED, WORTHLESS, Watch, frame_bytes, is_worthless, score_without_data, scores
-from .summary import format_distance, say_claims, say_most
-from .worlds import Calibrated, Floats, Found, Inputs, Numbers, Played, Told
+from .scores import (
+    SEEDED,
+    WORTHLESS,
+    Watch,
+    compute_scores,
+    count_frame_bytes,
+    is_hardly_better_than_blind,
+    score_blind_guess,
+)
+from .summary import describe_densest_block, describe_warmest_places, format_distance
+from .worlds import Calibrated, Floats, Found, Inputs, Judged, Numbers, Played
 
 # Crowds that a map is tried on where nobody says how many answer, and the most devices and cells.
 _USERS_TRIED, _NAMED_TRIED, _CELLS_TRIED = (1_000, 10_000), 100_000, 4_096
@@ -31,12 +39,12 @@ _USERS_TRIED, _NAMED_TRIED, _CELLS_TRIED = (1_000, 10_000), 100_000, 4_096
 # Of a deployment file.
 
 
-def devices(deployment: Any) -> tuple[int, int]:
+def find_device_shape(deployment: Any) -> tuple[int, int]:
     """Return how many devices its own table has, as a row."""
     return deployment.own.devices, 1
 
 
-def query_of(deployment: Any) -> Any:
+def make_query(deployment: Any) -> Any:
     """Return what the analyst asks: each field from [room], [privacy] or the own table.
 
     Where nobody says how many users answer, all devices are expected to.
@@ -61,7 +69,7 @@ def query_of(deployment: Any) -> Any:
 # For readers.
 
 
-def promise(query: Any, guarantee: Any) -> list[str]:
+def describe_promise(query: Any, guarantee: Any) -> list[str]:
     """Return the guarantee in sentences."""
     return sentences(guarantee)
 
@@ -73,17 +81,17 @@ TRUSTED = Wording(
 )()
 
 
-def trusted_promise(query: Any, guarantee: Any) -> list[str]:
+def describe_trusted_promise(query: Any, guarantee: Any) -> list[str]:
     """Return the guarantee of a mechanism whose gateway is trusted: who that is, first."""
     return [TRUSTED, *sentences(guarantee)]
 
 
-def trusted_facts(found: Found) -> list[Fact]:
+def list_trusted_facts(found: Found) -> list[Fact]:
     """Return who is trusted, and what a map says."""
-    return [Fact("Trusted", "the gateway", "", TRUSTED), *facts(found)]
+    return [Fact("Trusted", "the gateway", "", TRUSTED), *list_facts(found)]
 
 
-def facts(found: Found) -> list[Fact]:
+def list_facts(found: Found) -> list[Fact]:
     """Return where most of a map is, who drew it, and how sure it is."""
     if not isinstance(found, Heatmap):
         return [Fact("Map", None, "", f"No map: {found.why}.")]
@@ -93,13 +101,13 @@ def facts(found: Found) -> list[Fact]:
     if found.contradicted:
         share, most = None, "no place can be named"
     elif blocks is not None:  # of nothing finer than what the answers tell apart is anything said
-        most, sure = say_claims(blocks, found.grid)
+        most, sure = describe_densest_block(blocks, found.grid)
         named = blocks.claims[:1]
         share = (
             100 * float(blocks.drawn[tuple(blocks.boxes[named[0], :2])]) if len(named) else None
         )
     else:
-        most = say_most(found.mass, found.grid, middles=True)
+        most = describe_warmest_places(found.mass, found.grid, middles=True)
     told = [Fact("Share of the fullest cell", share, "%", f"Most: {most}{caution}.")]
     if found.why:
         told.append(
@@ -122,20 +130,20 @@ def facts(found: Found) -> list[Fact]:
 # On the command line.
 
 
-def recover_plain(query: Any, releases: Any, vacancy: Any, compiling: Any) -> Any:
+def recover_without_room(query: Any, releases: Any, vacancy: Any, compiling: Any) -> Any:
     """Return what `recover` gives: there is no warmth of an empty room to take off."""
     from . import find_for_query
 
     return find_for_query(query).recover(query, releases)
 
 
-def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     """Return how far the map is from the truth beside an even one."""
     truth = played.world.truth
-    own = {"users": played.watch.reports, "w2_data_free": score_without_data(truth, "w2")}
+    own = {"users": played.watch.reports, "w2_data_free": score_blind_guess(truth, "w2")}
     score, guess = numbers["emd_l1"], numbers["emd_l1_data_free"]
     if score is None or guess is None:
-        return Told(own, [])
+        return Judged(own, [])
     grid = played.world.query.grid
     lines = [
         f"Earth mover's distance (along rows and columns) to the truth "
@@ -144,7 +152,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     ]
     if score >= guess or format_distance(grid, score) == format_distance(grid, guess):
         lines.append("So this map is no better than that: it says nothing of value.")
-    return Told(own, lines)
+    return Judged(own, lines)
 
 
 def _draw(
@@ -157,7 +165,7 @@ def _draw(
 ) -> None:
     """Write what there is of truth, what was sent, map, and how sure it is."""
     from . import find_for_query
-    from .panels import Panel, draw  # half a second
+    from .panels import Panel, draw_panels  # half a second
 
     mechanism, line = find_for_query(query), query.grid.shape[1] == 1
     share = None if truth is None else truth / truth.sum()
@@ -191,21 +199,23 @@ def _draw(
     foot = mechanism.promise(query, found.guarantee)[:3]
     if found.guarantee.trust == SEEDED:
         foot.insert(0, "An experiment with --seed: nothing of this is private.")
-    draw(query.grid, shown, path, " ".join(foot))
+    draw_panels(query.grid, shown, path, " ".join(foot))
 
 
-def picture(played: Played, numbers: Numbers, path: Path) -> None:
+def picture_play(played: Played, numbers: Numbers, path: Path) -> None:
     """Draw the truth, what was sent, what was recovered, and how sure it is."""
     world, releases = played.world, played.watch.releases
     _draw(world.query, releases, played.found, "What was recovered", path, world.truth)
 
 
-def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> Writer:
+def make_picture_writer(
+    query: Any, releases: Sequence[Release], found: Found, name: str
+) -> Writer:
     """Return the writer of a picture of public releases, where nobody knows the truth."""
     return lambda path: _draw(query, releases, found, f"Recovered from {name}", path)
 
 
-def public_fields(query: Any) -> Sequence[str]:
+def list_public_fields(query: Any) -> Sequence[str]:
     """Return the names of all fields; of a window of hours where there is one."""
     return [field.name for field in fields(query) if field.name != "window_h" or query.window_h]
 
@@ -228,7 +238,7 @@ def read_release(query: Any, written: Any) -> Release:
     return Release(round, values, reports)
 
 
-def calibrate(
+def explain_calibration(
     query: Any,
     *,
     every_s: float | None,
@@ -243,7 +253,7 @@ def calibrate(
         OperatorFault: it cannot be planned, or a picture was asked for.
     """
     from . import find_for_query
-    from .flags import first_round_of
+    from .flags import plan_or_refuse
 
     mechanism = find_for_query(query)
     hours = getattr(query, "window_h", 0)
@@ -252,13 +262,13 @@ def calibrate(
             f"--plot {plot} came, but for {mechanism.name} it compares windows, and this promise "
             "has none. Set window_h in a deployment file, or leave --plot out"
         )
-    check_places([plot] if plot else [], inputs)
+    check_writable([plot] if plot else [], inputs)
     if mechanism.trust == "distributed" and not query.users:
         raise OperatorFault(
             "users is 0, but the noise is divided among the devices, so their number is needed. "
             f"Give it: heatveil calibrate --mechanism {mechanism.name} --set users=2000"
         )
-    round = first_round_of(query, mechanism.plan)
+    round = plan_or_refuse(query, mechanism.plan)
     promised = round.guarantee
     length = mechanism.vector_length(round)
     lasts_s = 3600 * hours if hours else query.readings * (every_s or 0)
@@ -273,7 +283,7 @@ def calibrate(
         "params": list(round.params),
         "numbers_per_report": length,
         "bits_per_number": mechanism.bits(round),
-        "report_bytes": frame_bytes(mechanism, round),
+        "report_bytes": count_frame_bytes(mechanism, round),
         "promise": mechanism.promise(query, promised),
     }
     stage("working out what a report tells whoever sees it")
@@ -285,9 +295,11 @@ def calibrate(
         lines = [*lines, *worth, "", *stays]
         if plot is not None:
             stage("drawing")
-            from .panels import picture_trade  # half a second
+            from .panels import write_window_trade  # half a second
 
-            write_all({plot: lambda path: picture_trade(numbers["trade"], "epsilon_each", path)})
+            write_all(
+                {plot: lambda path: write_window_trade(numbers["trade"], "epsilon_each", path)}
+            )
     if as_json:
         return Calibrated([json.dumps(numbers | more)], refusal)
     said = [one for one in mechanism.promise(query, promised) if "ot protected:" not in one]
@@ -316,10 +328,10 @@ def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]
         stage(f"trying out a map of {users:,} devices")
         chance, inputs = np.random.default_rng(1), Inputs(points="mnormal", users=users)
         world = mechanism.world(replace(query, **given), inputs, chance)
-        watched = Watch().over(mechanism, True, mechanism.reporter)
-        found = play(watched, world.query, world.readings, Tape(b"calibrate"))
-        off = scores(world.truth, getattr(found, "mass", None))["emd_l1"]
-        rows.append({"users": users, "off": off, "blind": score_without_data(world.truth)})
+        watched = Watch().watch_mechanism(mechanism, True, mechanism.reporter)
+        found = play(watched, world.query, world.read_devices, Tape(b"calibrate"))
+        off = compute_scores(world.truth, getattr(found, "mass", None))["emd_l1"]
+        rows.append({"users": users, "off": off, "blind": score_blind_guess(world.truth)})
     said = "; ".join(
         f"of {row['users']:,} devices "
         + (
@@ -331,7 +343,9 @@ def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]
     )
     blind = format_distance(query.grid, rows[-1]["blind"])
     line = f"The map of one answer each, tried once on a made crowd: {said}; an even map, {blind}."
-    if all(row["off"] is None or is_worthless(row["off"], row["blind"]) for row in rows):
+    if all(
+        row["off"] is None or is_hardly_better_than_blind(row["off"], row["blind"]) for row in rows
+    ):
         line += f" {WORTHLESS}."
     return rows, [line]
 
@@ -346,12 +360,12 @@ def _trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:
         row
         | {
             "epsilon_each": float(epsilon / row["readings"]),
-            "epsilon_week": float(windows_in(7, row["window_h"]) * epsilon),
+            "epsilon_week": float(count_windows(7, row["window_h"]) * epsilon),
         }
-        for row in cadences(query.window_h)
+        for row in list_cadences(query.window_h)
     ]
     stays = (
-        f"{name} {round_up(float(windows_in(days, query.window_h) * epsilon), 6)}"
+        f"{name} {round_up(float(count_windows(days, query.window_h) * epsilon), 6)}"
         for name, days in DAYS
     )
     table = [

@@ -31,7 +31,7 @@ class Inputs(NamedTuple):
     points: str | None = None  # a file, or the name of an example
     users: int | None = None
 
-    def files(self) -> list[Path]:
+    def list_files(self) -> list[Path]:
         """Return the files that are read, which no result may replace."""
         points = None if self.points in EXAMPLES else self.points
         return [Path(one) for one in (self.sources, points) if one is not None]
@@ -48,14 +48,14 @@ class World(Protocol):
     def truth(self) -> Floats:
         """What the map should be, (rows, columns), of any total above 0."""
 
-    def readings(self, round: Any) -> Iterator[Any]:
+    def read_devices(self, round: Any) -> Iterator[Any]:
         """Yield the private `Reading` of every device for a Round."""
 
-    def beyond(self) -> str:
+    def describe_exceptions(self) -> str:
         """Return a clause about what the query does not allow for; empty without any."""
 
 
-class Seen(NamedTuple):
+class FleetInputs(NamedTuple):
     """What the devices are to read, in the words of the flags."""
 
     sources: Path | None = None
@@ -66,13 +66,13 @@ class Seen(NamedTuple):
     points: str | None = None
 
 
-class Stand(Protocol):
+class FleetScene(Protocol):
     """What devices stand in."""
 
-    def fleet(self, devices: Iterable[Any]) -> Any:
+    def make_fleet(self, devices: Iterable[Any]) -> Any:
         """Return devices, each an identity and its budget, that stand there."""
 
-    def living(self, fleet: Any) -> AbstractContextManager[str]:
+    def run_scene(self, fleet: Any) -> AbstractContextManager[str]:
         """Let time pass for a fleet, and give a sentence: what is there, and what changes."""
 
 
@@ -90,7 +90,7 @@ class Played:
         return self.found.mass if isinstance(self.found, Heatmap) else None
 
 
-class Told(NamedTuple):
+class Judged(NamedTuple):
     """What is worked out beside the scores: for scores.json, and a line each."""
 
     numbers: Numbers

@@ -7,7 +7,7 @@ What goes out is written first, together with its price, and published from the 
 `outbox`. A gateway that died in the middle finds the round in the store, pays nothing for it and
 takes the answers that are there: a device answers a round it knows with the bytes it sent before.
 
-When a round is paid for depends on where its noise is drawn: see `ledger.pays_at_release`.
+When a round is paid for depends on where its noise is drawn: see `ledger.is_paid_at_release`.
 """
 
 import threading
@@ -25,29 +25,29 @@ from edge.core.records import Release
 from edge.mechanisms.secure_sum import ROUND_BYTES
 from recovery.maps.sentence import Wording
 
-from ..devices.enrol.enrol import Devices, check_central
+from ..devices.enrol.enrol import Devices, check_may_answer_central
 from ..faults import OperatorFault
 from ..logs import log
-from ..mechanisms import find
+from ..mechanisms import find_mechanism
 from ..settings import config
 from ..settings.deployment import Deployment, Rounds
 from ..store.places import Stopped
 from ..store.store import Store
 from . import drawing, telling
-from .intake.outcomes import Asked
+from .intake.outcomes import AskedRound
 from .intake.writer import Gatherer
 from .ledger import (
     Charge,
     Ledger,
-    budget_of,
+    compute_budget_rho,
+    compute_round_rho,
     is_distributed,
-    pays_at_release,
-    price,
-    terms,
+    is_paid_at_release,
+    make_terms,
 )
 from .operate import schedule
-from .sealing import RoundKey, destroy, paths_of
-from .steps import Outgoing, Steps, sign_round, take_back, verify_round
+from .sealing import RoundKey, destroy_key_file, list_key_files
+from .steps import Outgoing, Steps, make_withdrawal, sign_round, verify_round
 
 GLANCE_S = 0.5  # how often what stands in the way is looked at
 
@@ -66,24 +66,24 @@ class Pause:
         if opened_s is not None:
             self._opened_s = time.monotonic() - max(time.time() - opened_s, 0)
 
-    def begin(self, out_s: float) -> None:
+    def start(self, out_s: float) -> None:
         """Count from the moment at which the broker had a round, by the monotonic clock.
 
         By that devices reckon when they may be asked again, however long it waited before.
         """
         self._opened_s = out_s
 
-    def wait_s(self, rounds: Rounds) -> float:
+    def compute_wait_s(self, rounds: Rounds) -> float:
         """Return after how long to ask again; 0 when a round may open now."""
         rest_s = 0.0
         if self._opened_s is not None:
             rest_s = self._opened_s + rounds.every_s - time.monotonic()
-        left_s = schedule.wait_s(rest_s, rounds.hours, _wall())
+        left_s = schedule.compute_wait_s(rest_s, rounds.hours, _wall())
         return min(left_s, GLANCE_S)  # what is waited for may change meanwhile
 
     def explain_closed_hours(self, rounds: Rounds) -> str:
         """Return why the hours of the day forbid a round now, or nothing."""
-        return schedule.refusal(rounds.hours, _wall())
+        return schedule.explain_closed_hours(rounds.hours, _wall())
 
 
 def _wall() -> datetime:
@@ -97,11 +97,11 @@ class Changes:
     def __init__(self) -> None:
         self._asked: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
-    def ask(self, change: Callable[[], None]) -> None:
+    def request(self, change: Callable[[], None]) -> None:
         """Have this called by whoever makes the changes."""
         self._asked.put(change)
 
-    def made(self) -> bool:
+    def apply_all(self) -> bool:
         """Make the changes, in the order of asking; return whether there were any."""
         made = 0
         with suppress(Empty):
@@ -171,8 +171,8 @@ class Campaign:
         Raises:
             OperatorFault: there is none, or its database holds another promise, or a smaller.
         """
-        self._mechanism = find(self.deployment.rounds.mechanism)
-        self._query = config.query(self.deployment)
+        self._mechanism = find_mechanism(self.deployment.rounds.mechanism)
+        self._query = config.make_query(self.deployment)
         self._changes = Changes()
         self.steps = Steps(
             self.store, self.intake, self.solver, self.outbox, self.tell, self.stopping
@@ -181,38 +181,38 @@ class Campaign:
             self._plan = self._mechanism.plan(self._query, [])
         except ValueError as fault:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
-        self._price = price(self._plan.guarantee)
+        self._price = compute_round_rho(self._plan.guarantee)
         self._window_h = self.deployment.privacy.window_h
         self._spent = ""  # why the ledger refused the round that is next
         self._spent_s = 0.0  # until when it does, by the wall's clock, which the ledger goes by
         self._before = 0  # rounds whose releases are of earlier windows, and in no map any more
-        self._budget = budget_of(self._plan.guarantee, self.deployment.privacy.readings)
-        # Who adds up in a secure sum begins none again: see `Steps.give_up`.
+        self._budget = compute_budget_rho(self._plan.guarantee, self.deployment.privacy.readings)
+        # Who adds up in a secure sum begins none again: see `Steps.give_up_round`.
         self._adds = is_distributed(self._plan.guarantee)
         # What is due at the release; else it is charged before the round goes out.
-        self._due = Charge(self._price) if pays_at_release(self._plan.guarantee) else None
+        self._due = Charge(self._price) if is_paid_at_release(self._plan.guarantee) else None
         # The key of the open round, under central trust alone.
         self._key = RoundKey(self.deployment) if self._due else None
-        check_central(self.devices, self._plan)
-        self.store.check(terms(self._plan.guarantee), self._budget)
+        check_may_answer_central(self.devices, self._plan)
+        self.store.check_promise(make_terms(self._plan.guarantee), self._budget)
 
     def stop(self) -> None:
-        """Make `run` return soon. An open round stays open, for the next start."""
+        """Make `run_rounds` return soon. An open round stays open, for the next start."""
         self.stopping.set()
         self.solver.stop()
 
-    def between_rounds(self, change: Callable[[], None]) -> None:
+    def call_between_rounds(self, change: Callable[[], None]) -> None:
         """Have this called on the campaign's thread, before another round opens."""
-        self._changes.ask(change)
+        self._changes.request(change)
 
-    def changed(self) -> bool:
+    def apply_changes(self) -> bool:
         """Make the changes that were asked for; return whether there were any."""
-        return self._changes.made()
+        return self._changes.apply_all()
 
-    def renew(self, deployment: Deployment, devices: Devices) -> None:
+    def replace_deployment(self, deployment: Deployment, devices: Devices) -> None:
         """Go on with another deployment of the same promise; between rounds alone."""
         self.deployment, self.devices = deployment, devices
-        self._query = config.query(deployment)
+        self._query = config.make_query(deployment)
 
     @property
     def moving(self) -> bool:
@@ -220,15 +220,15 @@ class Campaign:
         allowed_s = STILL_S + 2 * self.deployment.rounds.solve_s
         return time.monotonic() - self.steps.shown_s < allowed_s
 
-    def ledger(self) -> Ledger:
+    def read_ledger(self) -> Ledger:
         """Return the budget of this deployment and what was charged to it."""
-        return Ledger(self._budget, self.store.charges())
+        return Ledger(self._budget, self.store.list_charges())
 
-    def run(self, rounds: int | None) -> str:
+    def run_rounds(self, rounds: int | None) -> str:
         """Run this many rounds, or as many as may be; return the sentence why it ended."""
         try:
             why = self._run(rounds)
-            self.steps.wait_drawn()
+            self.steps.wait_maps_drawn()
         except Stopped:
             return STOPPED
         self.outbox.wait_empty(LINGER_S)  # what has not gone by then waits for the next start
@@ -236,8 +236,8 @@ class Campaign:
 
     def _run(self, rounds: int | None) -> str:
         releases: list[Any] = []
-        done, silent, resumed, kept = 0, 0, False, self.steps.kept
-        opened_s = kept(self.store.opened_s)
+        done, silent, resumed, kept = 0, 0, False, self.steps.call_until_stored
+        opened_s = kept(self.store.find_opened_s)
         pause = Pause(opened_s)
         away_s = 0.0 if opened_s is None else time.time() - opened_s
         if away_s > max(AWAY_S, 2 * self.deployment.rounds.every_s):
@@ -247,12 +247,12 @@ class Campaign:
             self._before = self._count_older()
         while planned := self._next(releases):
             asked = self._asked(planned)
-            if stored := kept(self.store.release, asked.name):
+            if stored := kept(self.store.read_release, asked.name):
                 releases.append(drawing.pack_release(Release(asked.plan, *stored)))
                 continue
-            known = kept(self.store.opened_s, asked.name) is not None
+            known = kept(self.store.find_opened_s, asked.name) is not None
             if known and self._adds:
-                releases.append(self.steps.give_up(asked, self.devices))
+                releases.append(self.steps.give_up_round(asked, self.devices))
                 continue
             if not resumed:
                 self._resume(releases, asked if known else None)
@@ -262,7 +262,9 @@ class Campaign:
             if not self._may_open(pause, known and not silent, silent):
                 continue  # with what has changed
             if self._key is not None and not known:
-                asked = sign_round(planned, asked.plan.number, self.devices, self._key.make())
+                asked = sign_round(
+                    planned, asked.plan.number, self.devices, self._key.make_key_pair()
+                )
             if self._adds and len(asked.message) > ROUND_BYTES:
                 return TOO_LONG % (asked.plan.number, len(asked.message), ROUND_BYTES)
             paid, enrolled = self._due is None, len(self.devices.by_name)
@@ -272,7 +274,7 @@ class Campaign:
                 if not self._window_h:
                     return why
                 self._spent = SPENT(hours=self._window_h)
-                self._spent_s = kept(self.store.first_charge_lapses_s) or time.time() + GLANCE_S
+                self._spent_s = kept(self.store.find_first_lapse_s) or time.time() + GLANCE_S
                 continue
             if self._spent:
                 self._spent = ""
@@ -281,15 +283,15 @@ class Campaign:
             # Where nothing is paid before the release, to ask anew costs nothing either.
             patient = paid and rounds is None and silent < AGAIN and not self._adds
             gather_s = self.deployment.rounds.gather_s
-            closed = self.steps.gather(asked, self.devices, gather_s, patient=patient)
-            pause.begin(self.steps.out_s)
+            closed = self.steps.gather_answers(asked, self.devices, gather_s, patient=patient)
+            pause.start(self.steps.out_s)
             if closed is None:  # it is paid for: the same bytes are asked again, when it is time
                 silent += 1
                 log.warning(UNANSWERED, number=asked.plan.number, times=silent)
                 continue
             silent = 0
             given = self._mechanism, closed, self.devices, self._due, self._key
-            releases.append(drawing.pack_release(self.steps.release(*given)))
+            releases.append(drawing.pack_release(self.steps.release_round(*given)))
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)
@@ -326,22 +328,22 @@ class Campaign:
 
         def known(number: int) -> bool:
             name = wire.name_of(planned._replace(number=number))
-            return self.steps.kept(self.store.message_of, name) is not None
+            return self.steps.call_until_stored(self.store.find_message, name) is not None
 
         # They have numbers from 1 on without a gap, of which none is beyond those of the store.
-        numbers = range(1, self.steps.kept(self.store.number_of, b""))
+        numbers = range(1, self.steps.call_until_stored(self.store.find_number, b""))
         count = bisect_left(numbers, True, key=lambda number: not known(number))
         return max(count - self.deployment.privacy.readings, 0)
 
-    def _asked(self, planned: Any) -> Asked:
+    def _asked(self, planned: Any) -> AskedRound:
         """Return a planned round as it is sent, or was before a start of ours.
 
         A new one of central trust has its key, and with that its name, when it opens.
         Under central trust a round whose key is lost is given up, for what devices reported to it
         opens for nobody any more: another is asked in its place, which they pay for as well.
         """
-        kept, name = self.steps.kept, wire.name_of(planned)
-        if self._key is not None and (message := kept(self.store.message_of, name)):
+        kept, name = self.steps.call_until_stored, wire.name_of(planned)
+        if self._key is not None and (message := kept(self.store.find_message, name)):
             asked = verify_round(message, planned.mechanism, self.devices)
             if asked is None:
                 raise OperatorFault(
@@ -349,16 +351,16 @@ class Campaign:
                     "devices file has, so its reports cannot be opened. Under [site] devices, "
                     "name the devices file with which it was asked"
                 )
-            if self._key.fits(asked.plan) or kept(self.store.release, asked.name):
+            if self._key.has_key_of(asked.plan) or kept(self.store.read_release, asked.name):
                 return asked._replace(planned=name)
-            kept(self.store.abandon, asked.name, Charge(asked.rho))
+            kept(self.store.abandon_round, asked.name, Charge(asked.rho))
             self._tell_ledger()
             log.warning(ABANDONED, number=asked.plan.number)
-        number = kept(self.store.number_of, name)
+        number = kept(self.store.find_number, name)
         asked = sign_round(planned, number, self.devices)
-        if self._window_h and kept(self.store.message_of, name) is None:
+        if self._window_h and kept(self.store.find_message, name) is None:
             # Names have four bytes: in years of rounds one may come again.
-            while kept(self.store.opened_s, asked.name) is not None:
+            while kept(self.store.find_opened_s, asked.name) is not None:
                 number += 1
                 asked = sign_round(planned, number, self.devices)
         return asked
@@ -371,13 +373,13 @@ class Campaign:
             silent: how often it was asked in vain: it waits until it is answered, or is due.
         """
         while True:
-            self.steps.glance()
-            self.steps.take_drawn()
-            if self.changed():
+            self.steps.show_alive()
+            self.steps.keep_drawn_map()
+            if self.apply_changes():
                 return False
             rounds, why = self.deployment.rounds, self.hindrance()
-            soon = known or (silent and (open := self.intake.standing()) and open.reports)
-            wait_s = GLANCE_S if why else 0.0 if soon else pause.wait_s(rounds)
+            soon = known or (silent and (open := self.intake.find_last_round()) and open.reports)
+            wait_s = GLANCE_S if why else 0.0 if soon else pause.compute_wait_s(rounds)
             if self._spent and time.time() < self._spent_s:
                 wait_s = GLANCE_S
             said = why or self._spent
@@ -386,24 +388,24 @@ class Campaign:
                 return True
             self.stopping.wait(wait_s)
 
-    def _resume(self, releases: list[Any], known: Asked | None) -> None:
+    def _resume(self, releases: list[Any], known: AskedRound | None) -> None:
         """Make good what a gateway that died may not have come to; known: the round it left."""
-        own = self._key.path_of(known.plan) if self._key and known else None
+        own = self._key.find_key_file(known.plan) if self._key and known else None
         # Without a key of our own the folder may be another user's, and holds none of ours.
         with nullcontext() if self._key else suppress(PermissionError):
-            for path in paths_of(self.deployment):
+            for path in list_key_files(self.deployment):
                 if path != own:  # no open round of this store owns it
-                    destroy(path)
+                    destroy_key_file(path)
         if known is None:  # no round is open: devices must not find a released one
-            self.steps.post(take_back(self._mechanism.name, self.devices))
-            self.intake.begin()  # nor wait for hours: what comes now answers none, or is a flood
-        self.steps.show_last(releases, self.devices)
+            self.steps.publish(make_withdrawal(self._mechanism.name, self.devices))
+            self.intake.start()  # nor wait for hours: what comes now answers none, or is a flood
+        self.steps.tell_last_map(releases, self.devices)
         self._draw(releases)
 
     def _draw(self, releases: list[Any]) -> None:
         last = releases[-self.deployment.privacy.readings :] if self._window_h else releases
-        self.steps.draw(self._query, last, self.devices, self.deployment)
+        self.steps.request_map(self._query, last, self.devices, self.deployment)
 
     def _tell_ledger(self) -> None:
-        ledger = self.steps.kept(self.ledger)
+        ledger = self.steps.call_until_stored(self.read_ledger)
         self.tell(telling.make_budget_event(ledger, self._price, self._plan, self._window_h))

@@ -19,13 +19,13 @@ from recovery.maps.sentence import Wording
 
 from ..devices.enrol.enrol import Devices
 from ..logs import log
-from ..mechanisms import find
+from ..mechanisms import find_mechanism
 from ..settings.deployment import Deployment, Room
-from ..settings.roomfile import Cleared, Vacancy
+from ..settings.roomfile import ClearedMap, Vacancy
 from ..store.store import Store
 from . import telling
 from .intake.outcomes import Letter
-from .operate.schedule import parse
+from .operate.schedule import parse_hours
 from .solver import FAILED
 
 
@@ -34,7 +34,7 @@ class Drawer(Protocol):
 
     def recover(
         self, mechanism: str, query: Any, releases: Sequence[Any], *vacant: Vacancy
-    ) -> Heatmap | Unresolved | Cleared | None: ...
+    ) -> Heatmap | Unresolved | ClearedMap | None: ...
 
     def stop(self) -> None: ...
 
@@ -48,7 +48,7 @@ class Turnout(NamedTuple):
     quorum: int
 
 
-class Drawn(NamedTuple):
+class DrawnMap(NamedTuple):
     """A map as it is kept and told, and the letter that carries it."""
 
     body: str
@@ -57,7 +57,7 @@ class Drawn(NamedTuple):
     state: bytes | None = None  # of the empty room, for the next
 
 
-def vacancy_of(
+def find_vacancy(
     deployment: Deployment,
     devices: Devices,
     store: Store,
@@ -82,10 +82,10 @@ def vacancy_of(
             own = slice(one.place.sensor, one.place.sensor + one.place.sensors)
             levels[own] = [clock(said_s)] * one.place.sensors
     # A round may be asked again, hours after it was opened: devices read when they answer.
-    at_s = clock(store.answered_s(name) or store.opened_s(name) or time.time())
+    at_s = clock(store.find_answered_s(name) or store.find_opened_s(name) or time.time())
     now = datetime.fromtimestamp(at_s).astimezone()
-    known = room.empty is not None and parse(room.empty).has(now)
-    return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.load_vacant())
+    known = room.empty is not None and parse_hours(room.empty).contains(now)
+    return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.load_empty_room())
 
 
 def _clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:
@@ -98,30 +98,30 @@ def _clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:
     return lambda at_s: begins_s + room.speed * (at_s - began_s)
 
 
-def select_answered(releases: Sequence[Any]) -> Sequence[Any]:
+def select_answered_releases(releases: Sequence[Any]) -> Sequence[Any]:
     """Return the releases of rounds that somebody answered: the others are no news."""
     return [release for release in releases if release.reports]
 
 
-def draw(
+def draw_map(
     solver: Drawer,
     site: str,
     query: Any,
     releases: Sequence[Any],
     turnout: Turnout,
     vacant: Vacancy | None = None,
-) -> Drawn | None:
+) -> DrawnMap | None:
     """Return the map of all releases, the silent ones too; None when the solver was stopped.
 
     Below the quorum there is none, and the reason is the result: a map of three sensors where
     twelve were meant looks like one of twelve.
     """
-    began_s, last = time.monotonic(), select_answered(releases)[-1].round
+    began_s, last = time.monotonic(), select_answered_releases(releases)[-1].round
 
-    def pack(result: Heatmap | Unresolved | Cleared) -> Drawn:
+    def pack(result: Heatmap | Unresolved | ClearedMap) -> DrawnMap:
         return _pack(site, last, result, turnout, vacant, began_s)
 
-    def refuse(why: str) -> Drawn:
+    def refuse(why: str) -> DrawnMap:
         return pack(Unresolved(query.grid, last.guarantee, inf, inf, why))
 
     if turnout.used < turnout.quorum:
@@ -138,18 +138,18 @@ def draw(
 def _pack(
     site: str,
     last: Round,
-    result: Heatmap | Unresolved | Cleared,
+    result: Heatmap | Unresolved | ClearedMap,
     turnout: Turnout,
     vacant: Vacancy | None,
     began_s: float,
-) -> Drawn:
+) -> DrawnMap:
     """Return a map of this round as it is kept and told."""
     state, notes = None, tuple[str, ...]()
-    if isinstance(result, Cleared):
+    if isinstance(result, ClearedMap):
         result, state, notes = result
         for note in notes:
             log.warning("the empty room's temperatures are less certain than usual", why=note)
-    reads = find(last.mechanism).reads
+    reads = find_mechanism(last.mechanism).reads
     event = telling.make_map_event(last.number, result, time.monotonic() - began_s, reads) | {
         "sensors_used": turnout.used,
         "sensors_enrolled": turnout.enrolled,
@@ -161,13 +161,13 @@ def _pack(
     return republish_map(site, last.mechanism, json.dumps(event))._replace(state=state)
 
 
-def republish_map(site: str, mechanism: str, body: str) -> Drawn:
+def republish_map(site: str, mechanism: str, body: str) -> DrawnMap:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
     letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
-    return Drawn(body, telling.complete_map(json.loads(body)), letter)
+    return DrawnMap(body, telling.complete_old_map(json.loads(body)), letter)
 
 
-class Packed(Sequence[int | None]):
+class PackedNumbers(Sequence[int | None]):
     """The numbers of a release packed, mostly in three bytes each; a solver gets a list.
 
     A campaign keeps all its releases, for a map is of all of them: as a list they take 36 each.
@@ -204,7 +204,7 @@ class Packed(Sequence[int | None]):
 def pack_release(release: Any) -> Any:
     """Return a release that takes little room, where its numbers can be packed."""
     with suppress(OverflowError, TypeError):
-        return release._replace(values=Packed(release.values))
+        return release._replace(values=PackedNumbers(release.values))
     return release
 
 

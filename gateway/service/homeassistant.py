@@ -32,7 +32,7 @@ from recovery.maps.heatmap import Blocks, Verdict
 
 from ..logs import log
 from ..mechanisms import find_for_deployment
-from ..mechanisms.summary import find_places
+from ..mechanisms.summary import find_cell_places
 from ..settings.deployment import Deployment
 from .telling import read_blocks
 
@@ -45,37 +45,37 @@ ONLINE, OFFLINE = b"online", b"offline"
 BIRTH_PREFIX = "homeassistant"  # where it says that it is back, unless it was told otherwise
 
 
-def config_topic(deployment: Deployment) -> str:
+def make_config_topic(deployment: Deployment) -> str:
     """Return where the announcement goes."""
     return f"{deployment.homeassistant.prefix}/device/{_id(deployment)}/config"
 
 
-def locate_note(deployment: Deployment) -> Path:
+def locate_topics_note(deployment: Deployment) -> Path:
     """Return the file in which what was announced is noted."""
     database = deployment.site.database
     return database.with_name(f"{database.name}.announced")
 
 
-def result_topic(site: str) -> str:
+def make_result_topic(site: str) -> str:
     """Return where results go."""
     return f"heatveil/1/{site}/ha/state"
 
 
-def health_topic(site: str) -> str:
+def make_health_topic(site: str) -> str:
     """Return where the gateway's health goes."""
     return f"heatveil/1/{site}/ha/health"
 
 
-def availability_topic(site: str) -> str:
+def make_availability_topic(site: str) -> str:
     """Return where it stands whether there is a gateway at all."""
     return f"heatveil/1/{site}/ha/availability"
 
 
-def retained_topics(deployment: Deployment) -> list[str]:
+def list_retained_topics(deployment: Deployment) -> list[str]:
     """Return every topic that holds something of a gateway's: those of now, and those noted."""
-    site, noted = deployment.site.name, _read_noted(locate_note(deployment))
-    ours = [result_topic(site), health_topic(site), availability_topic(site)]
-    told = [config_topic(deployment)] if deployment.homeassistant.enabled else []
+    site, noted = deployment.site.name, _read_noted(locate_topics_note(deployment))
+    ours = [make_result_topic(site), make_health_topic(site), make_availability_topic(site)]
+    told = [make_config_topic(deployment)] if deployment.homeassistant.enabled else []
     return [*dict.fromkeys([*told, *ours, *noted])]
 
 
@@ -87,7 +87,7 @@ def list_birth_topics(prefix: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([f"{prefix}/status", f"{BIRTH_PREFIX}/status"]))
 
 
-def message(deployment: Deployment) -> Message:
+def make_announcement(deployment: Deployment) -> Message:
     """Return the announcement of a deployment."""
     own, site = _id(deployment), deployment.site.name
     components = _results(deployment) | _workings(
@@ -104,8 +104,8 @@ def message(deployment: Deployment) -> Message:
             "sw_version": version("heatveil"),
         },
         "origin": {"name": "heatveil", "sw_version": version("heatveil")},
-        "state_topic": result_topic(site),
-        "availability_topic": availability_topic(site),
+        "state_topic": make_result_topic(site),
+        "availability_topic": make_availability_topic(site),
         "qos": 1,
         "components": components | {"problem": _problem(own, site)},
     }
@@ -177,9 +177,9 @@ def _problem(own: str, site: str) -> Message:
     return {
         "platform": "binary_sensor",
         "name": "Gateway",
-        "state_topic": health_topic(site),
+        "state_topic": make_health_topic(site),
         "value_template": "{{ value_json.problem }}",
-        "json_attributes_topic": health_topic(site),
+        "json_attributes_topic": make_health_topic(site),
         "json_attributes_template": "{{ value_json.parts | tojson }}",
         "device_class": "problem",
         "entity_category": "diagnostic",
@@ -210,7 +210,7 @@ class Results:
         self._grid, self._middles = grid, middles
         self._opened = dict[int, float]()  # when rounds did, by number, of those yet to be drawn
 
-    def take(self, event: Event, now: datetime, clock_s: float) -> bool:
+    def take_event(self, event: Event, now: datetime, clock_s: float) -> bool:
         """Take an event; return whether there is something new to show.
 
         Args:
@@ -231,7 +231,7 @@ class Results:
             self.values["rounds_left"] = left
         return kind in ("map", "budget")  # a release has its map yet to come
 
-    def age(self, event: Event, now: datetime) -> float:
+    def compute_age_s(self, event: Event, now: datetime) -> float:
         """Return how many seconds old a map is: that of a round that opened here is new.
 
         Only one that is told again is dated by the clock of the day, which may have been set.
@@ -250,11 +250,13 @@ class Results:
             "round": event["number"],
             "sensors": event.get("sensors_used", self.values["sensors"]),
             "lag": None if opened_s is None else round(clock_s - opened_s, 1),
-            "drawn": (now - timedelta(seconds=self.age(event, now))).isoformat(timespec="seconds"),
+            "drawn": (now - timedelta(seconds=self.compute_age_s(event, now))).isoformat(
+                timespec="seconds"
+            ),
         }
 
 
-def health(event: Event) -> dict[str, Any]:
+def describe_health(event: Event) -> dict[str, Any]:
     """Return how the gateway is: whether there is a problem, and the parts that have one."""
     parts = {name: part["why"] for name, part in event["parts"].items() if not part["ok"]}
     return {"problem": "OFF" if event["ready"] else "ON", "parts": parts}
@@ -276,7 +278,7 @@ def _fullest(blocks: Blocks, grid: Any) -> dict[str, Any]:
         return {"x": None, "y": None, "share": None, "sd": None}
     top = blocks.claims[0]
     inside = blocks.spread(np.arange(len(blocks.shares)) == top).ravel() > 0
-    middle = find_places(grid, True)[inside].mean(axis=0)
+    middle = find_cell_places(grid, True)[inside].mean(axis=0)
     return {
         "x": round(float(middle[0]), 3),
         "y": round(float(middle[1]), 3) if is_plane(grid) else None,
@@ -295,7 +297,7 @@ def _warmest(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
     cell, total = int(shares.argmax()), float(shares.sum())
     if not total > 0 or sources == []:
         return {"x": None, "y": None, "share": None}
-    places, share = find_places(grid, middles), float(shares[cell]) / total
+    places, share = find_cell_places(grid, middles), float(shares[cell]) / total
     if sources:
         at = [sources[0][axis] for axis in ("x", "y")][: places.shape[1]]
         cell, share = int(np.linalg.norm(places - at, axis=1).argmin()), sources[0]["share"]
@@ -352,10 +354,10 @@ class Announcer:
         )
         self._drawn_s: float | None = None
         self._health: dict[str, Any] | None = None
-        site, self._note = deployment.site.name, locate_note(deployment)
-        self._config = config_topic(deployment)
-        self._result, self._healthy = result_topic(site), health_topic(site)
-        self._available = availability_topic(site)
+        site, self._note = deployment.site.name, locate_topics_note(deployment)
+        self._config = make_config_topic(deployment)
+        self._result, self._healthy = make_result_topic(site), make_health_topic(site)
+        self._available = make_availability_topic(site)
         self.enabled = deployment.homeassistant.enabled
         self.births = list_birth_topics(deployment.homeassistant.prefix) if self.enabled else ()
         self.will = (self._available, OFFLINE) if self.enabled else None
@@ -363,42 +365,42 @@ class Announcer:
     def announce_all(self) -> None:
         """Announce everything: when the broker has us, and when Home Assistant says it is back.
 
-        The latter, a message on one of `list_birth_topics` that reads `online`, `heard` sees to.
+        `take_message` sees to the latter: a message on one of `list_birth_topics`, `online`.
         """
         with self._lock:
             self._tidy()
             if not self.enabled:
                 return
-            self._send(self._config, message(self._deployment))
+            self._send(self._config, make_announcement(self._deployment))
             self._publish(self._available, ONLINE, True)
             if self._health is not None:
                 self._send(self._healthy, self._health)
             if self._drawn_s is not None and not self._expired():
                 self._send(self._result, self._results.values)
 
-    def heard(self, topic: str, payload: bytes) -> None:
+    def take_message(self, topic: str, payload: bytes) -> None:
         """Take a message that came; it matters when Home Assistant has just started."""
         if topic in self.births and payload.strip() == ONLINE:
             self.announce_all()
 
-    def event(self, event: Event) -> None:
+    def take_event(self, event: Event) -> None:
         """Take one of the service's events, and pass on what is to be seen of it."""
         if not self.enabled:
             return
         with self._lock:
             if event["kind"] == "health":
-                found = health(event)
+                found = describe_health(event)
                 if found != self._health:
                     self._health = found
                     self._send(self._healthy, found)
-            elif self._results.take(event, datetime.now(UTC), time.monotonic()):
+            elif self._results.take_event(event, datetime.now(UTC), time.monotonic()):
                 if event["kind"] == "map":  # told again after a start, it is as old as it was
-                    old_s = self._results.age(event, datetime.now(UTC))
+                    old_s = self._results.compute_age_s(event, datetime.now(UTC))
                     self._drawn_s = time.monotonic() - old_s
                 if self._drawn_s is not None and not self._expired():
                     self._send(self._result, self._results.values)
 
-    def offline(self) -> None:
+    def publish_offline(self) -> None:
         """Say goodbye, before the link is closed; what was shown turns unavailable."""
         if self.enabled:
             self._publish(self._available, OFFLINE, True)

@@ -1,19 +1,19 @@
 """What this deployment has spent of its privacy, in exact fractions of rho.
 
 The ledger counts rho, whatever was promised, because that adds up over all mechanisms. Of a pure
-promise every round has the same price and the epsilons themselves add up (`terms` sees to both),
-so there an amount of rho is a number of rounds, and that many times the epsilon of one round is
-what each device has given away. Nothing is reckoned with this: it is how prices are told.
+promise every round has the same price and the epsilons themselves add up (`make_terms` sees to
+both), so there an amount of rho is a number of rounds, and that many times the epsilon of one
+round is what each device has given away. Nothing is reckoned with this: it is how prices are told.
 
 Source: Dwork and Roth 2014, Theorem 3.16 (epsilons add up); Bun and Steinke 2016, Proposition 1.4
 (a pure epsilon costs epsilon**2 / 2).
 
-Only prices of one promise add up (`terms`).
+Only prices of one promise add up (`make_terms`).
 
 rho is the price of a release under zero-concentrated differential privacy; it adds up
 without loss. A round is charged before it is published: once the devices have seen it
 they answer, and what they said cannot be unsaid, even if the gateway dies the next moment.
-The exception, of mechanisms whose noise the gateway draws, is `pays_at_release`.
+The exception, of mechanisms whose noise the gateway draws, is `is_paid_at_release`.
 
 A device that answers one round twice has told more about its own sensor. The fleet's loss
 is at most the loss of its most talkative device (each pair of places is seen by all sensors
@@ -35,7 +35,7 @@ from recovery.maps.guarantee import window_of
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ..faults import OperatorFault
-from ..settings.windows import span_s
+from ..settings.windows import bound_span_s
 
 
 class Unit(NamedTuple):
@@ -44,26 +44,27 @@ class Unit(NamedTuple):
     name: str
     of_one: Fraction
 
-    def of(self, rho: Fraction) -> Fraction:
+    def convert(self, rho: Fraction) -> Fraction:
         """Return an amount of rho in this unit, exactly."""
         return rho * self.of_one
 
-    def format(self, rho: Fraction, digits: int = 4) -> str:
+    def format_rho(self, rho: Fraction, digits: int = 4) -> str:
         """Return an amount of rho as one says it.
 
-        >>> RHO.format(Fraction(1, 3)), make_pure_unit(Fraction(1, 8)).format(Fraction(3, 8))
+        >>> unit = make_pure_unit(Fraction(1, 8))
+        >>> RHO.format_rho(Fraction(1, 3)), unit.format_rho(Fraction(3, 8))
         ('rho 0.3333', 'epsilon 1.5')
         """
-        return f"{self.name} {float(self.of(rho)):.{digits}g}"
+        return f"{self.name} {float(self.convert(rho)):.{digits}g}"
 
-    def format_exactly(self, rho: Fraction) -> str:
+    def format_rho_exactly(self, rho: Fraction) -> str:
         """Return an amount of rho as one writes it without loss.
 
         >>> unit = make_pure_unit(Fraction(1, 8))
-        >>> RHO.format_exactly(Fraction(3, 8)), unit.format_exactly(Fraction(3, 8))
+        >>> RHO.format_rho_exactly(Fraction(3, 8)), unit.format_rho_exactly(Fraction(3, 8))
         ('rho 3/8', 'epsilon 3/2')
         """
-        return f"{self.name} {self.of(rho)}"
+        return f"{self.name} {self.convert(rho)}"
 
     @property
     def is_epsilon(self) -> bool:
@@ -95,7 +96,7 @@ def _root(square: Fraction) -> Fraction | None:
 _EACH = "rho ", " a round and no delta"  # around the price of one, as it is stored
 
 
-def terms(guarantee: Any) -> str:
+def make_terms(guarantee: Any) -> str:
     """Return what a price is the price of, as JSON: neighbours, trust, delta and window.
 
     Epsilon and the number of readings are not among it: a smaller budget for the same promise
@@ -105,21 +106,22 @@ def terms(guarantee: Any) -> str:
     """
     held: dict[str, Any] = {"neighbours": guarantee.neighbours, "trust": guarantee.trust}
     if is_pure(guarantee):
-        held["each"] = f"{_EACH[0]}{reading_price(guarantee)}{_EACH[1]}"
+        held["each"] = f"{_EACH[0]}{compute_reading_rho(guarantee)}{_EACH[1]}"
     if hours := window_of(guarantee):
         held["window"] = f"for any {hours} hours"
     return json.dumps({**held, "delta": list(guarantee.delta or ())}, sort_keys=True)
 
 
-def unit_of(guarantee: Any) -> Unit:
+def find_unit(guarantee: Any) -> Unit:
     """Return what a promise is told in: rho, or of a pure one the epsilon of each device."""
-    return make_pure_unit(reading_price(guarantee)) if is_pure(guarantee) else RHO
+    return make_pure_unit(compute_reading_rho(guarantee)) if is_pure(guarantee) else RHO
 
 
-def unit_in(promised: str | None) -> Unit:
-    """Return what a promise that was stored is told in; see `unit_of`.
+def find_stored_unit(promised: str | None) -> Unit:
+    """Return what a promise that was stored is told in; see `find_unit`.
 
-    >>> unit_in('{"each": "rho 49/8 a round and no delta", "delta": []}').format(Fraction(49, 4))
+    >>> unit = find_stored_unit('{"each": "rho 49/8 a round and no delta", "delta": []}')
+    >>> unit.format_rho(Fraction(49, 4))
     'epsilon 7'
     """
     return _unit(json.loads(promised).get("each", "")) if promised else RHO
@@ -162,9 +164,9 @@ def check_budget(least: Fraction | None, asked: Fraction, unit: Unit = RHO) -> N
     if least is None or asked <= least:
         return
     raise OperatorFault(
-        f"the deployment would spend {unit.format(asked, 9)} in all, but {unit.name} "
-        f"{float(unit.of(least)):.9g} was promised for its database, and the people in the room "
-        "were told that it would not be exceeded. Go back to the epsilon and "
+        f"the deployment would spend {unit.format_rho(asked, 9)} in all, but {unit.name} "
+        f"{float(unit.convert(least)):.9g} was promised for its database, and the people in the "
+        "room were told that it would not be exceeded. Go back to the epsilon and "
         "readings under [privacy] that promised it (or set again the HEATVEIL_ variables that "
         "were set then), or make the larger promise as a new one: enrol again, in a new folder"
     )
@@ -191,7 +193,7 @@ def _clauses(promised: str) -> list[str]:
 def _tell(each: str) -> str:
     """Return a stored clause about one round as people read it."""
     unit = _unit(each)
-    return f"{unit.format_exactly(_price_in(each))}{_EACH[1]}" if unit.is_epsilon else each
+    return f"{unit.format_rho_exactly(_price_in(each))}{_EACH[1]}" if unit.is_epsilon else each
 
 
 def _unit(each: str) -> Unit:
@@ -210,7 +212,7 @@ class Charge(NamedTuple):
     device: str = ""
 
 
-def price(guarantee: Any) -> Fraction:
+def compute_round_rho(guarantee: Any) -> Fraction:
     """Return the rho of one round from its `Guarantee`.
 
     A promise in rho is taken as it stands; a pure promise of epsilon costs epsilon**2 / 2.
@@ -231,12 +233,12 @@ def price(guarantee: Any) -> Fraction:
     return Fraction(*guarantee.epsilon) ** 2 / 2
 
 
-def budget_of(guarantee: Any, readings: int) -> Fraction:
+def compute_budget_rho(guarantee: Any, readings: int) -> Fraction:
     """Return the rho of all readings together that a promise is for."""
-    return reading_price(guarantee) * (1 if is_distributed(guarantee) else readings)
+    return compute_reading_rho(guarantee) * (1 if is_distributed(guarantee) else readings)
 
 
-def reading_price(guarantee: Any) -> Fraction:
+def compute_reading_rho(guarantee: Any) -> Fraction:
     """Return the rho of one of the readings that a promise counts.
 
     That is one Round; but a promise of distributed trust is for the Rounds of all its maps
@@ -244,12 +246,12 @@ def reading_price(guarantee: Any) -> Fraction:
 
     >>> from edge.core.records import Guarantee
     >>> one = Guarantee((2, 1), None, (1, 2), "", "distributed: in sums", "", "")
-    >>> price(one), reading_price(one)
+    >>> compute_round_rho(one), compute_reading_rho(one)
     (Fraction(1, 2), Fraction(2, 1))
     """
     if is_distributed(guarantee):
         return Fraction(*guarantee.epsilon) ** 2 / 2
-    return price(guarantee)
+    return compute_round_rho(guarantee)
 
 
 def is_distributed(guarantee: Any) -> bool:
@@ -258,19 +260,19 @@ def is_distributed(guarantee: Any) -> bool:
     return place.strip() == "distributed"
 
 
-def counted_s(promised: str | None) -> float | None:
+def find_counted_s(promised: str | None) -> float | None:
     """Return for how many seconds a charge under these terms is counted; None for ever.
 
     For as long as devices count it at most, by clocks that are right.
 
-    >>> counted_s('{"delta": [], "window": "for any 24 hours"}'), counted_s("{}")
+    >>> find_counted_s('{"delta": [], "window": "for any 24 hours"}'), find_counted_s("{}")
     (91800, None)
     """
-    window = json.loads(promised or "{}").get("window")  # as `terms` wrote it
-    return span_s(int(window.split()[2])) if window else None
+    window = json.loads(promised or "{}").get("window")  # as `make_terms` wrote it
+    return bound_span_s(int(window.split()[2])) if window else None
 
 
-def pays_at_release(guarantee: Any) -> bool:
+def is_paid_at_release(guarantee: Any) -> bool:
     """Return whether a round is paid for when its result is released, and not when it is asked.
 
     Where devices blur what they say, asking is what costs: whoever has seen the Round answers it,
@@ -283,7 +285,8 @@ def pays_at_release(guarantee: Any) -> bool:
     needed.
 
     >>> from edge.core.records import Guarantee
-    >>> [pays_at_release(Guarantee(*[None] * 4, trust, "", "")) for trust in ("central", "local")]
+    >>> promises = [Guarantee(*[None] * 4, trust, "", "") for trust in ("central", "local")]
+    >>> [is_paid_at_release(promise) for promise in promises]
     [True, False]
     """
     place: str = guarantee.trust.partition(":")[0]
@@ -311,11 +314,11 @@ class Ledger:
         """What may still be spent; never below nothing."""
         return max(self.budget - self.spent, Fraction(0))
 
-    def charged(self, more: Iterable[Charge]) -> "Ledger":
+    def add_charges(self, more: Iterable[Charge]) -> "Ledger":
         """Return the ledger with these charges added."""
         return Ledger(self.budget, (*self.charges, *more))
 
-    def refusal(self, number: int, rho: Fraction, unit: Unit = RHO) -> str:
+    def explain_refusal(self, number: int, rho: Fraction, unit: Unit = RHO) -> str:
         """Return why a round at this price must not be opened, or nothing when it may.
 
         Args:
@@ -323,7 +326,7 @@ class Ledger:
         """
         if rho <= self.left:
             return ""
-        left, whole = (float(unit.of(one)) for one in (self.left, self.budget))
+        left, whole = (float(unit.convert(one)) for one in (self.left, self.budget))
         has = f"has {left:.4g} left of its {whole:.4g} and"
         stands = (
             f"each device {has} it is not opened"
@@ -331,17 +334,17 @@ class Ledger:
             else f"the site {has} will not open it"
         )
         way_out = (
-            f"Ask for {unit.format(self.left)} or less"
+            f"Ask for {unit.format_rho(self.left)} or less"
             if self.left
             else "Nothing can be asked any more"
         )
         return (
-            f"round {number} asks for {unit.format(rho)}, but {stands}: "
+            f"round {number} asks for {unit.format_rho(rho)}, but {stands}: "
             f"the promise to the people in the room would be broken. {way_out}; to ask for "
             "more is a new promise: enrol again, in a new folder"
         )
 
-    def epsilon(
+    def compute_epsilon(
         self, delta: float | None, promised: float, whole: Fraction | None = None
     ) -> float:
         """Return the epsilon that all charges together amount to at this delta.

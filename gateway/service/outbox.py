@@ -44,7 +44,7 @@ class Outbox:
 
         Args:
             publish: as `mqtt.service.Link.publish`.
-            open: whether the broker is there; else `switch` says when.
+            open: whether the broker is there; else `set_open` says when.
             may_begin: is asked on the thread, when the broker is there, until it says yes: before
                 that nothing is handed over.
         """
@@ -66,7 +66,7 @@ class Outbox:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def switch(self, open: bool) -> None:
+    def set_open(self, open: bool) -> None:
         """Hand letters over from now on, or no longer; any thread, returns at once."""
         with self._changed:
             if open and not self._open:
@@ -80,7 +80,7 @@ class Outbox:
             self._woken, self._empty = True, False
             self._changed.notify_all()
 
-    def wait_begun(self, patience_s: float = LOOK_S) -> bool:
+    def wait_open(self, patience_s: float = LOOK_S) -> bool:
         """Wait until letters may be handed over; False when patience ended before."""
         return self._begun.wait(patience_s)
 
@@ -135,7 +135,7 @@ class Outbox:
 
     def _hand_over(self) -> None:
         """Publish what has not been handed over yet, oldest first."""
-        waiting = retry_until_stored(self._stopping, self._store.letters, BATCH)
+        waiting = retry_until_stored(self._stopping, self._store.list_letters, BATCH)
         if self._again:
             self._again = False
             newer = {letter.topic for letter in waiting}

@@ -5,9 +5,9 @@ genuine (its MAC) was settled by `edge.core.wire` before; whether it came before
 the store after. What is left is whether it answers this round, in time, once, for the
 sensors its device was enrolled for.
 
-Asking and taking are two steps: a batch is judged by `refusal`, committed, and only then taken
-by `settle`. So a batch that the disk refused leaves the round as it was, and a round of many
-devices costs no copy of all their answers.
+Asking and taking are two steps: a batch is judged by `find_refusal`, committed, and only then
+taken by `add_reports`. So a batch that the disk refused leaves the round as it was, and a round of
+many devices costs no copy of all their answers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,12 +61,12 @@ class OpenRound:
         """True when every enrolled device has answered, under whatever key."""
         return len(self.reports) + len(self.before) == len(self.places)
 
-    def settle(self, taken: Mapping[str, Any], late: int = 0) -> None:
-        """Take reports by their senders, which `refusal` let pass and which are committed."""
+    def add_reports(self, taken: Mapping[str, Any], late: int = 0) -> None:
+        """Take reports by their senders, which `find_refusal` let pass and which are committed."""
         self.reports.update(taken)
         self.late += late
 
-    def refusal(
+    def find_refusal(
         self, report: Any, now_s: float, taken: Mapping[str, Any] | None = None
     ) -> Refused | None:
         """Return why a report does not count, or None; nothing changes.

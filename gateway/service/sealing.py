@@ -31,7 +31,7 @@ from edge.mechanisms import central
 from ..devices.enrol.enrol import Device, Devices
 from ..faults import OperatorFault
 from ..settings.deployment import Deployment
-from ..store.places import Database, place_of
+from ..store.places import Database, find_place
 from .intake.outcomes import DeadLetter
 from .rounds import OpenRound
 
@@ -39,13 +39,13 @@ KEY_BYTES = wire.KEY_BYTES
 PRIVATE = 0o600
 
 
-def check_folder(deployment: Deployment) -> None:
+def check_key_folder(deployment: Deployment) -> None:
     """Check that the key of a round can be kept where the deployment says; nothing is made.
 
     Raises:
         OperatorFault: it cannot be written there, or would lie with the store.
     """
-    folder, place = deployment.store.round_keys, place_of(deployment)
+    folder, place = deployment.store.round_keys, find_place(deployment)
     if isinstance(place, Path) and _nested(folder, place.parent):
         raise OperatorFault(
             f"round_keys under [store] is {folder} and the database is {place}, one inside the "
@@ -73,13 +73,13 @@ class RoundKey:
         Raises:
             OperatorFault: it cannot be kept there, or would lie with the store.
         """
-        check_folder(deployment)
+        check_key_folder(deployment)
         # A watchdog ends a gateway that hangs with a signal that dumps its memory.
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         deployment.store.round_keys.mkdir(0o700, parents=True, exist_ok=True)
         self._site, self._deployment = deployment.site.name, deployment
 
-    def make(self) -> bytes:
+    def make_key_pair(self) -> bytes:
         """Return the public key of a new pair, whose private key is on the disk."""
         private = X25519PrivateKey.generate()
         public = private.public_key().public_bytes_raw()
@@ -92,28 +92,30 @@ class RoundKey:
         _sync(path)
         return public
 
-    def fits(self, round: Any) -> bool:
+    def has_key_of(self, round: Any) -> bool:
         """Return whether the key of a Round is here."""
         return self._find(round) is not None
 
-    def path_of(self, round: Any) -> Path | None:
+    def find_key_file(self, round: Any) -> Path | None:
         """Return the file of a Round's key, or None where it is not here."""
         found = self._find(round)
         return found[0] if found else None
 
-    def destroy(self, round: Any) -> None:
+    def destroy_key(self, round: Any) -> None:
         """Overwrite the key of a Round and remove it."""
-        if path := self.path_of(round):
-            destroy(path)
+        if path := self.find_key_file(round):
+            destroy_key_file(path)
 
-    def unseal(self, closed: OpenRound, devices: Devices) -> tuple[OpenRound, list[DeadLetter]]:
+    def unseal_reports(
+        self, closed: OpenRound, devices: Devices
+    ) -> tuple[OpenRound, list[DeadLetter]]:
         """Return a closed round with what its reports hold, and those that do not open."""
         held, found, letters = self._find(closed.plan), {}, []
         for sender, report in closed.reports.items():
             device = devices.by_name.get(sender)
             payload = None
             if held is not None and device is not None:
-                payload = open_report(held[1], closed.plan, report, device, self._site)
+                payload = open_sealed_report(held[1], closed.plan, report, device, self._site)
             own = closed.places[sender].sensor
             if payload is None or (payload and (payload[0] != own or closed.wrong(payload))):
                 why = (
@@ -128,7 +130,7 @@ class RoundKey:
 
     def _find(self, round: Any) -> tuple[Path, X25519PrivateKey] | None:
         """Return the file of a Round's key, and the key."""
-        for path in paths_of(self._deployment):
+        for path in list_key_files(self._deployment):
             try:
                 with path.open("rb") as file:
                     mode, held = os.fstat(file.fileno()).st_mode, file.read()
@@ -147,20 +149,20 @@ class RoundKey:
         return None
 
 
-def paths_of(deployment: Deployment) -> list[Path]:
+def list_key_files(deployment: Deployment) -> list[Path]:
     """Return the files of keys of a site's rounds: no other store's gateway has any there."""
     return sorted(deployment.store.round_keys.glob(_name(deployment, "*")))
 
 
 def _name(deployment: Deployment, own: str) -> str:
     """Return what the file of a key is called, with what tells it from others of the store."""
-    place = place_of(deployment)
+    place = find_place(deployment)
     words = place.words if isinstance(place, Database) else str(place.absolute())
     mark = hashlib.sha256(words.encode()).hexdigest()[:16]
     return f"{deployment.site.name}.{mark}{own}.roundkey"
 
 
-def destroy(path: Path) -> None:
+def destroy_key_file(path: Path) -> None:
     """Overwrite a key and remove it, where there is one."""
     with suppress(FileNotFoundError, NotADirectoryError):
         with path.open("r+b") as file:
@@ -177,7 +179,7 @@ def _sync(path: Path) -> None:
     os.close(folder)
 
 
-def open_report(
+def open_sealed_report(
     private: X25519PrivateKey, plan: Any, report: Any, device: Device, site: str
 ) -> list[int] | None:
     """Return the payload in a sealed report, [] where its device had nothing to report, or None.
@@ -197,7 +199,7 @@ def open_report(
     return central.unpack(plain)
 
 
-def sealed_bytes(plan: Any) -> int:
+def count_sealed_bytes(plan: Any) -> int:
     """Return how long a sealed report to a Round is; 0 where it has no key, and they are open."""
     if not hasattr(plan, "key"):
         return 0

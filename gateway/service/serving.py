@@ -13,13 +13,13 @@ from edge.core import wire
 from edge.core.window import JUMPED
 from recovery.maps.sentence import Wording, describe
 
-from ..devices.enrol.check import check_together
+from ..devices.enrol.check import check_devices_fit
 from ..devices.enrol.enrol import Devices
 from ..faults import LinkFault, RefusedFault, ReplacedFault
 from ..logs import log
 from ..settings.deployment import Deployment
 from ..store.identity import Identity
-from ..store.places import is_disk_fault, place_of
+from ..store.places import find_place, is_disk_fault
 from ..store.store import Store
 from . import telling
 from .campaign import Campaign
@@ -31,13 +31,13 @@ from .mqtt.pump import Pump
 from .mqtt.service import Link, Taker
 from .operate.health import GONE, PARTS, Chore, Chores, Health, Vitals, make_chores
 from .operate.metrics import Metrics
-from .operate.quarantine import guard_of, quarantine_of
+from .operate.quarantine import make_guard, start_quarantine
 from .outbox import Outbox
 from .solver import Solver
-from .steps import last_topic, verify_round
+from .steps import make_last_round_topic, verify_round
 from .telling import Teller
-from .workers.gathering import make_taker, topics
-from .workers.leases import lead
+from .workers.gathering import list_topics, make_taker
+from .workers.leases import hold_lead
 
 _META, _DEVICES = 4096, 100_000  # bytes of a message that is looked at; how many are kept
 READ_S = 1.0  # for a broker that has us already to let us read
@@ -79,20 +79,20 @@ class Uplink:
         self._take, self._on_state, self._up = take, on_state, False
         self._store, self._deployment, self._pump = store, deployment, pump
         self._devices = devices
-        self._client = access.gateway_session(site)
+        self._client = access.make_gateway_session(site)
         self._announcer = Announcer(deployment, self._announce)
-        wanted, unwanted = topics(deployment, devices)
+        wanted, unwanted = list_topics(deployment, devices)
         # When devices say that their levels were recorded, in seconds of the epoch, by name.
         self.recorded_s: dict[str, float] = {}
         asked = deployment.room.plan or deployment.privacy.window_h
         self._metas = wire.topic(site, "+", "meta") if asked else ""
         # Whose clock did, and the log says so; and what the store has of it.
-        self._known_jumped = store.list_jumped()
+        self._known_jumped = store.list_jumped_clocks()
         self._jumped = set(self._known_jumped) if self._metas else set[str]()
         self._wanted = {*wanted, *self._announcer.births, *([self._metas] if self._metas else ())}
         # A session that lasts keeps filters that nobody wants any more. Until they are gone from
         # there the store remembers both.
-        kept = store.filters(self._client)
+        kept = store.list_filters(self._client)
         self._tidied = kept == self._wanted
         if not self._tidied:
             store.keep_filters(self._client, kept | self._wanted)
@@ -107,11 +107,11 @@ class Uplink:
             on_state=self._linked,
         )
 
-    def tell(self, event: dict[str, object]) -> None:
+    def tell_home_assistant(self, event: dict[str, object]) -> None:
         """Pass an event on to Home Assistant, as far as it is for there."""
-        self._announcer.event(event)
+        self._announcer.take_event(event)
 
-    def tidy(self) -> None:
+    def record_session_and_jumps(self) -> None:
         """Remember what the session is subscribed to, once it is, and whose clock has jumped.
 
         Not on the pump's thread.
@@ -122,13 +122,13 @@ class Uplink:
         jumped = set(self._jumped) & self._devices.by_name.keys()
         if jumped != self._known_jumped:
             try:
-                self._store.keep_jumped(jumped)
+                self._store.keep_jumped_clocks(jumped)
                 self._known_jumped = jumped
             except DBAPIError as fault:  # no round and no start waits for it; the next look does
                 if not is_disk_fault(fault):
                     raise
 
-    def renew(self, deployment: Deployment, devices: Devices) -> None:
+    def replace_deployment(self, deployment: Deployment, devices: Devices) -> None:
         """Announce what another deployment says is to be seen."""
         self._devices = devices
         self._announcer = Announcer(deployment, self._announce)
@@ -137,7 +137,7 @@ class Uplink:
 
     def close(self) -> None:
         """Say goodbye; the session stays, and the broker keeps what comes."""
-        self._announcer.offline()
+        self._announcer.publish_offline()
         self.link.close()
 
     def check_rounds_known(self, devices: Devices) -> bool:
@@ -149,7 +149,10 @@ class Uplink:
             ForgottenFault: we have asked it, and the ledger does not know of it.
         """
         site, mechanism = self._deployment.site.name, self._deployment.rounds.mechanism
-        places, messages = [wire.round_topic(site, mechanism), last_topic(site, mechanism)], []
+        places, messages = (
+            [wire.round_topic(site, mechanism), make_last_round_topic(site, mechanism)],
+            [],
+        )
         while places:
             try:
                 messages = self._retained(places)
@@ -165,7 +168,7 @@ class Uplink:
             if asked is not None:
                 number = asked.plan.number
                 found = f"the broker retains round {number}, signed with this site's key"
-                self._store.witness(asked, found)
+                self._store.record_found_round(asked, found)
             else:
                 log.warning(
                     "the broker retains a round that this site has not signed", until="the next"
@@ -184,12 +187,12 @@ class Uplink:
         site, came = self._deployment.site.name, SimpleQueue[bytes]()
 
         def take(link: Link, message: Message) -> None:
-            link.ack(message)
+            link.acknowledge(message)
             came.put(message.payload)
 
         told: dict[str, Any] = {"subscribe": list(places), "lasting": False, "on_message": take}
         broker = self._deployment.mqtt.model_copy(update={"version": str(self.link.version)})
-        link = Link(broker, f"heatveil-{site}-reads", self._pump, **told).wait(READ_S)
+        link = Link(broker, f"heatveil-{site}-reads", self._pump, **told).wait_connected(READ_S)
         found: list[bytes] = []
         try:
             while len(found) < len(places):
@@ -205,11 +208,11 @@ class Uplink:
 
     def _came(self, link: Link, message: Message) -> None:
         if message.topic in self._announcer.births:
-            self._announcer.heard(message.topic, message.payload)
-            link.ack(message)
+            self._announcer.take_message(message.topic, message.payload)
+            link.acknowledge(message)
         elif self._metas and message.topic.endswith("/meta"):
             self._note(message.topic.split("/")[-2], message.payload)
-            link.ack(message)
+            link.acknowledge(message)
         else:
             self._take(link, message)
 
@@ -219,9 +222,9 @@ class Uplink:
         Whoever lies spoils a map, or what is said of its own clock.
         """
         self.recorded_s.pop(name, None)
-        if (at_s := level_s(meta)) and len(self.recorded_s) < _DEVICES:
+        if (at_s := read_level_time_s(meta)) and len(self.recorded_s) < _DEVICES:
             self.recorded_s[name] = at_s
-        if not clock_jumped(meta):
+        if not has_clock_jumped(meta):
             self._jumped.discard(name)
         elif name not in self._jumped and len(self._jumped) < _DEVICES:
             self._jumped.add(name)  # it says so for as long as it runs
@@ -234,13 +237,13 @@ class Uplink:
             self._announcer.announce_all()
 
 
-def level_s(meta: bytes) -> float | None:
+def read_level_time_s(meta: bytes) -> float | None:
     """Return when a device's level was recorded, by its `meta`; None where it does not say."""
     at_ms = _read(meta).get("recorded_ms")
     return at_ms / 1000 if type(at_ms) is int and 0 < at_ms < 1 << 48 else None
 
 
-def clock_jumped(meta: bytes) -> bool:
+def has_clock_jumped(meta: bytes) -> bool:
     """Return whether a device says, by its `meta`, that its clock jumped in its last sleep."""
     limits = _read(meta).get("limits")
     return isinstance(limits, dict) and limits.get("clock") == JUMPED
@@ -258,7 +261,7 @@ PATIENCE_S = 3.0  # for a broker, where one must be there
 
 
 class Service:
-    """The gateway of one site; a context manager. `run` it on any thread, `stop` it from any.
+    """The gateway of one site; a context manager. Any thread may call `run_rounds`, or `stop`.
 
     It needs no broker to begin: it joins one when it can, and until then opens no round.
     """
@@ -280,53 +283,53 @@ class Service:
         Raises:
             OperatorFault: something about the deployment or the store.
         """
-        check_together(deployment, devices)
+        check_devices_fit(deployment, devices)
         self._deployment, self._over = deployment, False
         self._teller = teller = Teller(on_event)
         self._vitals = vitals = Vitals(health or Health(*PARTS), teller.tell)
         with ExitStack() as stack:
-            stack.enter_context(lead(place_of(deployment), vitals.say))
-            self._store = store = Store.of(deployment)
+            stack.enter_context(hold_lead(find_place(deployment), vitals.set_part))
+            self._store = store = Store.open_for(deployment)
             stack.callback(store.close)
-            vitals.say("store", True)
+            vitals.set_part("store", True)
             self._solver = solver = stack.enter_context(
-                Solver(deployment.rounds.solve_s, partial(vitals.say, "solver"))
+                Solver(deployment.rounds.solve_s, partial(vitals.set_part, "solver"))
             )
-            vitals.say("solver", True)
+            vitals.set_part("solver", True)
             self._pump = pump = stack.enter_context(Pump("gateway"))
             # They stay until the device has a new key, over every start of ours.
             keys = {(one.name, one.key_id) for one in devices.by_name.values()}
-            alarms = {who: found for who, found in store.alarms().items() if who in keys}
-            self._guard = guard = guard_of(deployment, devices.by_name, store.opened_s())
-            told: Any = deployment, store, devices, teller.progress, teller.alarmed
+            alarms = {who: found for who, found in store.list_alarms().items() if who in keys}
+            self._guard = guard = make_guard(deployment, devices.by_name, store.find_opened_s())
+            told: Any = deployment, store, devices, teller.tell_progress, teller.tell_alarms
             kept: Any = {"metrics": metrics, "guard": guard, "health": vitals.health}
             self._intake = intake = make_taker(*told, **kept)
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
             self._uplink = uplink = Uplink(
-                deployment, devices, store, pump, intake.put, self._linked
+                deployment, devices, store, pump, intake.take_message, self._linked
             )
             stack.callback(uplink.close)
-            teller.listen(uplink.tell)
+            teller.add_listener(uplink.tell_home_assistant)
             # Before the outbox empties or replaces it, and before there is another.
             look = partial(uplink.check_rounds_known, devices)
             self._outbox = stack.enter_context(Outbox(store, uplink.link.publish, may_begin=look))
-            quarantine_of(stack, deployment, store, guard, pump, teller.tell)
-            if vitals.health.parts()["broker"].ok:
-                self._outbox.switch(True)
+            start_quarantine(stack, deployment, store, guard, pump, teller.tell)
+            if vitals.health.list_parts()["broker"].ok:
+                self._outbox.set_open(True)
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
-            runs = intake, solver, self._outbox, teller.tell, vitals.say, self._hindrance
+            runs = intake, solver, self._outbox, teller.tell, vitals.set_part, self._hindrance
             self._campaign = Campaign(deployment, devices, store, *runs)
-            store.identity.on_loss(self.stop)
+            store.identity.call_on_loss(self.stop)
             self._campaign.steps.recorded_s = uplink.recorded_s
-            vitals.watch()
+            vitals.watch_threads()
             self._look()
             chores = make_chores(deployment, store, metrics)
             stack.enter_context(Chores(Chore(LOOK_S, self._look), *chores))
             self._resources = stack.pop_all()
         if deployment.mqtt.insecure:
             log.warning(access.IN_THE_CLEAR)
-        teller.begin(telling.make_ready_event(deployment, len(devices.by_name)), alarms)
+        teller.tell_start(telling.make_ready_event(deployment, len(devices.by_name)), alarms)
 
     def __enter__(self) -> "Service":
         return self
@@ -341,10 +344,10 @@ class Service:
         Raises:
             LinkFault: nobody answers, or one of us will not have the other.
         """
-        self._uplink.link.wait(patience_s)
+        self._uplink.link.wait_connected(patience_s)
         return self
 
-    def run(self, rounds: int | None = None) -> str:
+    def run_rounds(self, rounds: int | None = None) -> str:
         """Run rounds, this many or as many as may be; return the sentence why it ended.
 
         Raises:
@@ -352,23 +355,23 @@ class Service:
         """
         try:
             self.identity.check()  # by now it is heard by us
-            why = self._campaign.run(rounds)
+            why = self._campaign.run_rounds(rounds)
         except BaseException:
-            self._vitals.say("rounds", False, _FAILED)
+            self._vitals.set_part("rounds", False, _FAILED)
             raise
         self.identity.check()
         self._over = True
-        self._campaign.changed()  # what was asked for while the last round ended
-        self._intake.begin()  # with no round at all, what comes is refused, not kept waiting
-        self._vitals.say("rounds", True, why)
+        self._campaign.apply_changes()  # what was asked for while the last round ended
+        self._intake.start()  # with no round at all, what comes is refused, not kept waiting
+        self._vitals.set_part("rounds", True, why)
         self._teller.tell({"kind": "done", **describe(why)})
         return why
 
     def stop(self) -> None:
-        """Make `run` return soon. An open round stays open, for the next start."""
+        """Make `run_rounds` return soon. An open round stays open, for the next start."""
         self._campaign.stop()
 
-    def state(self) -> dict[str, telling.Event]:
+    def list_last_events(self) -> dict[str, telling.Event]:
         """Return the last event of each kind, for a page that was opened just now."""
         return dict(self._teller.last)
 
@@ -377,47 +380,49 @@ class Service:
         """What says whether the store still is the one that was opened."""
         return self._store.identity
 
-    def ledger(self) -> Ledger:
+    def read_ledger(self) -> Ledger:
         """Return the budget and what was charged to it."""
-        return self._campaign.ledger()
+        return self._campaign.read_ledger()
 
-    def renew(self, deployment: Deployment, devices: Devices) -> None:
-        """Go on with what `operate.supervision.reread` lets pass, from the next round on."""
+    def replace_deployment(self, deployment: Deployment, devices: Devices) -> None:
+        """Go on with what `operate.supervision.reread_files` lets pass, from the next round on."""
 
         def change() -> None:
-            self._campaign.renew(deployment, devices)
-            self._intake.know(devices)
-            self._guard.renew(deployment.guard, devices.by_name)
-            self._solver.allow(deployment.rounds.solve_s)
-            self._uplink.renew(deployment, devices)
+            self._campaign.replace_deployment(deployment, devices)
+            self._intake.set_devices(devices)
+            self._guard.replace_limits(deployment.guard, devices.by_name)
+            self._solver.set_limit_s(deployment.rounds.solve_s)
+            self._uplink.replace_deployment(deployment, devices)
             self._teller.tell(telling.make_ready_event(deployment, len(devices.by_name)))
 
-        self._campaign.between_rounds(change)
+        self._campaign.call_between_rounds(change)
         if self._over:  # there will be no other round
-            self._campaign.changed()
+            self._campaign.apply_changes()
 
-    def moving(self) -> bool:
+    def is_moving(self) -> bool:
         """Return whether the threads that must move have moved lately."""
         rounds = self._over or self._campaign.moving
         return rounds and self._pump.moving and getattr(self._intake, "moving", True)
 
     def _hindrance(self) -> str:
         """Return why no round may open now, or nothing."""
-        if why := self._vitals.hindrance():
+        if why := self._vitals.explain_hindrance():
             return _HINDERED(why=why)
-        begun = self._outbox is None or self._outbox.wait_begun()
+        begun = self._outbox is None or self._outbox.wait_open()
         return "" if begun else AWAITED
 
     def _linked(self, up: bool, why: str) -> None:
         if self._outbox is not None:  # it is told how things stand when it begins
-            self._outbox.switch(up)
-        self._vitals.say("broker", up, "" if up else why or GONE)
+            self._outbox.set_open(up)
+        self._vitals.set_part("broker", up, "" if up else why or GONE)
 
     def _look(self) -> None:
         """Look at what changes by itself: the store's file, room on the disk, how parts are."""
         with suppress(ReplacedFault):  # whoever is to end for it has been told
             self.identity.check()
-        enough = self._vitals.room(self._store.free_bytes(), self._deployment.store.reserve_mb)
-        self._intake.hold(not enough)
-        self._vitals.look()
-        self._uplink.tidy()
+        enough = self._vitals.set_free_bytes(
+            self._store.measure_free_bytes(), self._deployment.store.reserve_mb
+        )
+        self._intake.set_held(not enough)
+        self._vitals.check_threads()
+        self._uplink.record_session_and_jumps()

@@ -25,7 +25,7 @@ from recovery.maps.sentence import Wording
 
 from .. import logs
 from ..logs import log
-from ..settings.roomfile import Cleared, Vacancy
+from ..settings.roomfile import ClearedMap, Vacancy
 
 NICER = 5  # a report does not wait for a map; on a full machine a map has a third of a turn
 IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all compiling of a map
@@ -62,7 +62,7 @@ class Solver:
 
     def recover(
         self, mechanism: str, query: Any, releases: Sequence[Any], *vacant: Vacancy
-    ) -> Heatmap | Unresolved | Cleared | None:
+    ) -> Heatmap | Unresolved | ClearedMap | None:
         """Return the map, or why there is none; None after `stop`: nobody waits for it then."""
         with self._lock:
             if self._stopped:
@@ -85,7 +85,7 @@ class Solver:
             self._begin()
         return Unresolved(query.grid, releases[-1].round.guarantee, inf, inf, why)
 
-    def allow(self, limit_s: float) -> None:
+    def set_limit_s(self, limit_s: float) -> None:
         """Let maps that are begun from now on take so long."""
         self._allowed_s = limit_s  # not under the lock, which a drawing holds
 
@@ -120,7 +120,7 @@ class Solver:
         self._process.kill()
         self._process.wait()
 
-    def _asked(self, *job: Any) -> Heatmap | Unresolved | Cleared:
+    def _asked(self, *job: Any) -> Heatmap | Unresolved | ClearedMap:
         if not self._ready:
             if not self._pipe.poll(IMPORT_S):
                 raise EOFError
@@ -145,9 +145,9 @@ class Solver:
         return self._pipe.recv(), time.monotonic() - began_s
 
 
-def work(pipe: Connection, limit_s: float) -> None:
+def run_worker(pipe: Connection, limit_s: float) -> None:
     """Draw maps until the other end of the pipe closes; runs in the worker."""
-    from ..mechanisms import find
+    from ..mechanisms import find_mechanism
 
     def compiling(begun: bool) -> None:
         pipe.send(_BEGUN if begun else _OVER)
@@ -167,9 +167,9 @@ def work(pipe: Connection, limit_s: float) -> None:
         signal.setitimer(signal.ITIMER_REAL, 2 * limit_s + 1)
         try:
             result: Any = (
-                find(mechanism).clear(query, releases, vacant[0], compiling)
+                find_mechanism(mechanism).clear(query, releases, vacant[0], compiling)
                 if vacant
-                else find(mechanism).recover(query, releases)
+                else find_mechanism(mechanism).recover(query, releases)
             )
         except Exception as fault:
             log.exception("recovery failed")
@@ -180,5 +180,5 @@ def work(pipe: Connection, limit_s: float) -> None:
 
 
 if __name__ == "__main__":
-    logs.to_stderr()
-    work(Connection(int(sys.argv[1])), float(sys.argv[2]))
+    logs.log_to_stderr()
+    run_worker(Connection(int(sys.argv[1])), float(sys.argv[2]))

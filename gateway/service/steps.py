@@ -24,21 +24,21 @@ from edge.mechanisms.secure_sum import ROUND_BYTES
 from ..devices.enrol.enrol import Devices
 from ..faults import OperatorFault
 from ..logs import log
-from ..mechanisms import Mechanism, find_service, first_round
+from ..mechanisms import Mechanism, find_serving, plan_first_round
 from ..settings import config
 from ..settings.deployment import Deployment
 from ..settings.roomfile import Vacancy
 from ..store.places import Stopped, describe_fault, is_disk_fault, retry_until_stored
-from ..store.round_rows import Lack
+from ..store.round_rows import MissingRounds
 from ..store.store import Store
 from . import drawing, telling
 from .intake.door import Arrival, authenticate
-from .intake.outcomes import Asked, Letter
+from .intake.outcomes import AskedRound, Letter
 from .intake.writer import Gatherer
-from .ledger import Charge, is_distributed, price
+from .ledger import Charge, compute_round_rho, is_distributed
 from .mqtt.connection import Message
 from .rounds import OpenRound
-from .sealing import RoundKey, sealed_bytes
+from .sealing import RoundKey, count_sealed_bytes
 
 LOST_KEY = (
     "the key of round {} is gone from the folder round_keys under [store] while the round was "
@@ -49,7 +49,7 @@ LOST_KEY = (
 NEAR = 4096  # so many lost rounds are known again, and can be charged at once
 
 
-def sign_round(planned: Any, number: int, devices: Devices, key: bytes = b"") -> Asked:
+def sign_round(planned: Any, number: int, devices: Devices, key: bytes = b"") -> AskedRound:
     """Return a planned round as it is sent, under a number that no device has passed.
 
     Args:
@@ -60,11 +60,13 @@ def sign_round(planned: Any, number: int, devices: Devices, key: bytes = b"") ->
         plan = SealedRound(*(*plan, key))
     topic = wire.round_topic(devices.site, plan.mechanism)
     message = post.pack_round(plan, devices.site_key, topic)
-    return Asked(wire.name_of(planned), wire.name_of(plan), plan, message, price(plan.guarantee))
+    return AskedRound(
+        wire.name_of(planned), wire.name_of(plan), plan, message, compute_round_rho(plan.guarantee)
+    )
 
 
 def open_round(
-    asked: Asked, devices: Devices, stored: Iterable[tuple[str, bytes]], closes_s: float
+    asked: AskedRound, devices: Devices, stored: Iterable[tuple[str, bytes]], closes_s: float
 ) -> OpenRound:
     """Return the open round, with the answers (device, frame) that were stored before a start.
 
@@ -78,44 +80,46 @@ def open_round(
     ]
     answers = {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
     before = frozenset(name for name, _ in stored if name in places) - answers.keys()
-    how: Any = {"sealed": sealed_bytes(asked.plan)}
-    how["wrong"] = find_service(asked.plan.mechanism).payload_fault(asked.plan)
+    how: Any = {"sealed": count_sealed_bytes(asked.plan)}
+    how["wrong"] = find_serving(asked.plan.mechanism).payload_fault(asked.plan)
     return OpenRound(asked.plan, asked.name, closes_s, places, answers, before=before, **how)
 
 
-def make_opening(asked: Asked, devices: Devices) -> Letter:
+def make_opening(asked: AskedRound, devices: Devices) -> Letter:
     """Return the letter that asks a round, of whoever comes as long as it is open."""
     return Letter(0, wire.round_topic(devices.site, asked.plan.mechanism), asked.message, True)
 
 
-def last_topic(site: str, mechanism: str) -> str:
+def make_last_round_topic(site: str, mechanism: str) -> str:
     """Return where the round that was asked last stays, answered or not; no device hears it."""
     return f"{wire.round_topic(site, mechanism)}/last"
 
 
-def make_round_proof(asked: Asked, devices: Devices) -> Letter:
+def make_round_proof(asked: AskedRound, devices: Devices) -> Letter:
     """Return the letter that proves to an older ledger, when nothing is open, what was asked."""
-    return Letter(0, last_topic(devices.site, asked.plan.mechanism), asked.message, True)
+    return Letter(
+        0, make_last_round_topic(devices.site, asked.plan.mechanism), asked.message, True
+    )
 
 
-def take_back(mechanism: str, devices: Devices) -> Letter:
+def make_withdrawal(mechanism: str, devices: Devices) -> Letter:
     """Return the letter after which nothing is asked any more."""
     return Letter(0, wire.round_topic(devices.site, mechanism), b"", True)
 
 
-def verify_round(message: bytes, mechanism: str, devices: Devices) -> Asked | None:
+def verify_round(message: bytes, mechanism: str, devices: Devices) -> AskedRound | None:
     """Return the round in a message, or None where this site did not sign it."""
     try:
         topic = wire.round_topic(devices.site, mechanism)
         plan = wire.unpack_round(message, devices.site_key, topic, ROUND_BYTES)
-        rho = price(plan.guarantee)
+        rho = compute_round_rho(plan.guarantee)
     except (*wire.BROKEN, ArithmeticError):
         return None
     name = wire.name_of(plan)
-    return Asked(name, name, plan, message, rho) if rho > 0 else None
+    return AskedRound(name, name, plan, message, rho) if rho > 0 else None
 
 
-class Foreseen:
+class ForeseenRounds:
     """The rounds that a deployment asks, by the four bytes that devices call them in answers."""
 
     def __init__(self, deployment: Deployment, devices: Devices) -> None:
@@ -123,11 +127,11 @@ class Foreseen:
         self._next, self._numbers = 0, dict[bytes, int]()
         self._plan: Any = None
 
-    def find(self, name: bytes, next: int) -> Asked | None:
+    def find_round(self, name: bytes, next: int) -> AskedRound | None:
         """Return the round of this name, where its number is within `NEAR` of the next one."""
         if self._next != next:
-            query = None if self._plan else config.query(self._deployment)
-            self._plan = self._plan or first_round(self._deployment, query)
+            query = None if self._plan else config.make_query(self._deployment)
+            self._plan = self._plan or plan_first_round(self._deployment, query)
             numbers = range(max(next - NEAR, 1), next + NEAR)
             self._numbers = {wire.name_of(self._plan._replace(number=n)): n for n in numbers}
             self._next = next
@@ -135,7 +139,7 @@ class Foreseen:
         return None if number is None else sign_round(self._plan, number, self._devices)
 
 
-def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
+def find_lost_rounds(lack: MissingRounds, devices: Devices) -> list[AskedRound]:
     """Return the rounds that a ledger lacks; between those that were found, they are as the next.
 
     Raises:
@@ -148,7 +152,7 @@ def find_lost(lack: Lack, devices: Devices) -> list[Asked]:
             f"than {NEAR} rounds is not charged, because somebody who stole the site's key may "
             "have forged it. Enrol again, in a new folder"
         )
-    rounds, one = list[Asked](), None
+    rounds, one = list[AskedRound](), None
     for at in range(number, lack.last, -1):
         if at in lack.found:
             mechanism, message = lack.found[at]
@@ -185,7 +189,7 @@ class Drawing(NamedTuple):
 
     name: bytes
     vacant: Vacancy | None
-    drawn: Future[drawing.Drawn | None]
+    drawn: Future[drawing.DrawnMap | None]
     since_s: float
 
 
@@ -208,13 +212,13 @@ class Steps:
     _drawing: Drawing | None = None
     _newest: bytes = b""  # of which round the map is that we published last
 
-    def post(self, *letters: Letter) -> None:
+    def publish(self, *letters: Letter) -> None:
         """Publish something, as soon as may be."""
-        self.kept(self.store.post, letters)
+        self.call_until_stored(self.store.add_letters, letters)
         self.outbox.wake()
 
-    def gather(
-        self, asked: Asked, devices: Devices, gather_s: float, *, patient: bool = False
+    def gather_answers(
+        self, asked: AskedRound, devices: Devices, gather_s: float, *, patient: bool = False
     ) -> OpenRound | None:
         """Ask a round that is written, and return it with its answers, closed.
 
@@ -224,28 +228,30 @@ class Steps:
         Raises:
             Stopped: the round stays retained and open, for the next start.
         """
-        round = open_round(asked, devices, self.kept(self.store.answers, asked.name), inf)
+        round = open_round(
+            asked, devices, self.call_until_stored(self.store.list_answers, asked.name), inf
+        )
         # It has no deadline before it is out: who cannot be asked is not late. And it is open
         # before it is out: who answers at once would else answer no round.
         round.gather_s = gather_s
-        standing = self.intake.standing()
+        standing = self.intake.find_last_round()
         if standing and (standing.name, standing.closes_s) == (asked.name, inf):
             standing.places = round.places  # asked again, and its answers have not stopped coming
         else:
-            self.intake.open(round)
-        self.post(make_round_proof(asked, devices), make_opening(asked, devices))
+            self.intake.open_round(round)
+        self.publish(make_round_proof(asked, devices), make_opening(asked, devices))
         while not self.outbox.wait_empty(GLANCE_S):
-            self.glance()
-            self.take_drawn()
+            self.show_alive()
+            self.keep_drawn_map()
         self.out_s = time.monotonic()
         closes_s = self.out_s + gather_s
-        if standing := self.intake.standing():
+        if standing := self.intake.find_last_round():
             self.tell(telling.make_round_event(standing, gather_s))
         again_s = 0.0
         while (left_s := closes_s - time.monotonic()) > 0:
             if self.intake.wait_complete(min(GLANCE_S, left_s)):
                 break
-            self.glance()
+            self.show_alive()
             if time.monotonic() < again_s:
                 continue
             try:
@@ -255,8 +261,8 @@ class Steps:
                     raise
                 log.warning(MAP_WAITS, why=describe_fault(fault))
                 again_s = time.monotonic() + AGAIN_S
-        self.glance()
-        if patient and self.kept(self.store.answered_s, asked.name) is None:
+        self.show_alive()
+        if patient and self.call_until_stored(self.store.find_answered_s, asked.name) is None:
             return None
         closed = self.intake.close_round()
         if closed is None:
@@ -264,7 +270,7 @@ class Steps:
         self.late = closed.late
         return closed
 
-    def release(
+    def release_round(
         self,
         mechanism: Mechanism,
         closed: OpenRound,
@@ -275,7 +281,7 @@ class Steps:
         """Return the answers, folded, kept and paid for.
 
         Args:
-            due: what is charged now, in the one transaction: see `ledger.pays_at_release`.
+            due: what is charged now, in the one transaction: see `ledger.is_paid_at_release`.
             key: of a round of central trust; it is gone when this returns.
 
         Raises:
@@ -288,38 +294,42 @@ class Steps:
         elif (release := closed.summed) is None:
             release = fold_round(mechanism, closed, sealed(os.urandom(32)))
         adds = is_distributed(closed.plan.guarantee)  # and no report is in the store
-        written = self.kept(
+        written = self.call_until_stored(
             self.store.close_round,
             closed.name,
             release.values,
             release.reports,
             charge=due if key is None or release.reports else None,  # who answers can be seen
-            post=[take_back(closed.plan.mechanism, devices)],
+            post=[make_withdrawal(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
             summed=None if closed.summed is None or adds else len(closed.reports),
         )
         if not written:  # it was before: what is on the disk is what was seen
-            stored = self.kept(self.store.release, closed.name)
+            stored = self.call_until_stored(self.store.read_release, closed.name)
             release = Release(closed.plan, *(stored or ()))
         if key is not None:
-            key.destroy(closed.plan)
+            key.destroy_key(closed.plan)
         self.outbox.wake()
         self.tell(telling.make_release_event(release, closed.late))
         return release
 
-    def give_up(self, asked: Asked, devices: Devices) -> Release:
+    def give_up_round(self, asked: AskedRound, devices: Devices) -> Release:
         """Return the empty release of a secure sum that was open when a gateway ended.
 
         It is charged, and not gone on with: devices that were told one set of a sum must never be
         told another, and what was sent is forgotten with the process.
         """
-        back = [take_back(asked.plan.mechanism, devices)]
-        self.kept(self.store.close_round, asked.name, [], 0, post=back, outcome="silent")
+        back = [make_withdrawal(asked.plan.mechanism, devices)]
+        self.call_until_stored(
+            self.store.close_round, asked.name, [], 0, post=back, outcome="silent"
+        )
         self.outbox.wake()
         log.warning(
             "a secure sum was cut short by an end; it is asked again", name=asked.name.hex()
         )
-        return Release(asked.plan, *self.kept(self.store.release, asked.name) or ([], 0))
+        return Release(
+            asked.plan, *self.call_until_stored(self.store.read_release, asked.name) or ([], 0)
+        )
 
     def _unsealed(
         self, mechanism: Mechanism, closed: OpenRound, devices: Devices, key: RoundKey
@@ -328,20 +338,20 @@ class Steps:
 
         How many devices had nothing to report is in no number of it but by way of the noise.
         """
-        if not key.fits(closed.plan):
-            if self.kept(self.store.release, closed.name):
+        if not key.has_key_of(closed.plan):
+            if self.call_until_stored(self.store.read_release, closed.name):
                 return Release(closed.plan, [], 0)  # it was another gateway's; its numbers count
             raise OperatorFault(LOST_KEY.format(closed.plan.number))
-        found, letters = key.unseal(closed, devices)
+        found, letters = key.unseal_reports(closed, devices)
         if letters:
-            self.kept(self.store.keep, [], letters)
+            self.call_until_stored(self.store.keep_batch, [], letters)
             for letter in letters:
                 log.warning("a sealed report was refused", why=letter.why)
         if not found.reports:
             return Release(closed.plan, [], 0)
         return fold_round(mechanism, found, sealed(os.urandom(32)))
 
-    def draw(
+    def request_map(
         self,
         query: Any,
         releases: Sequence[Any],
@@ -350,16 +360,16 @@ class Steps:
     ) -> None:
         """Have the map of all releases so far drawn, in place of one that is not begun yet.
 
-        It is drawn beside the rounds; `take_drawn` begins it, keeps it and publishes it, once.
+        It is drawn beside the rounds; `keep_drawn_map` begins it, keeps it and publishes it, once.
         """
-        heard = drawing.select_answered(releases)
+        heard = drawing.select_answered_releases(releases)
         if heard and wire.name_of(heard[-1].round) != self._newest:
             counts = heard[-1].reports, len(devices.by_name), self.late, deployment.rounds.quorum
             turnout, recorded_s = drawing.Turnout(*counts), dict(self.recorded_s)
             given = query, list(releases), turnout, devices, deployment, recorded_s
             self._due = partial(self._begin, *given)
 
-    def show_last(self, releases: Sequence[Any], devices: Devices) -> None:
+    def tell_last_map(self, releases: Sequence[Any], devices: Devices) -> None:
         """Tell the newest map that is kept, where it is of an earlier round than the last.
 
         A page that was opened after a start would show none until the map that is owed is drawn.
@@ -367,36 +377,39 @@ class Steps:
         """
         if self._newest:  # a run before this one in the same process has told what there is
             return
-        for at, release in enumerate(reversed(drawing.select_answered(releases))):
+        for at, release in enumerate(reversed(drawing.select_answered_releases(releases))):
             name = wire.name_of(release.round)
-            body = self.kept(self.store.map_of, name)
+            body = self.call_until_stored(self.store.read_map, name)
             if not body:
                 continue
             event = drawing.republish_map(devices.site, release.round.mechanism, body).event
             if event["status"] != "unresolved":
                 if at:  # that of the last round is published again, as what is due
-                    self.tell(event | {"closed_s": self.kept(self.store.closed_s, name)})
+                    self.tell(
+                        event
+                        | {"closed_s": self.call_until_stored(self.store.find_closed_s, name)}
+                    )
                 return
 
-    def wait_drawn(self) -> None:
+    def wait_maps_drawn(self) -> None:
         """Return when no map is left to be drawn.
 
         Raises:
             Stopped: the next start draws it.
         """
-        self.take_drawn()
+        self.keep_drawn_map()
         while self._drawing is not None:
             wait([self._drawing.drawn], GLANCE_S)
-            self.glance()
-            self.take_drawn()
+            self.show_alive()
+            self.keep_drawn_map()
 
-    def take_drawn(self) -> None:
+    def keep_drawn_map(self) -> None:
         """Keep and publish the map that is drawn, if one is, and begin the one that is due.
 
         Raises:
             Stopped: we are to stop, and the disk will not.
         """
-        self.kept(self._take_drawn)
+        self.call_until_stored(self._take_drawn)
 
     def _take_drawn(self) -> None:
         """Do so in steps, each of which is done when the store has let it be done."""
@@ -424,27 +437,27 @@ class Steps:
         recorded_s: Mapping[str, float],
     ) -> None:
         """Begin to draw a map, or publish it again where it is drawn already."""
-        last, site = drawing.select_answered(releases)[-1].round, devices.site
+        last, site = drawing.select_answered_releases(releases)[-1].round, devices.site
         name = wire.name_of(last)
-        if body := self.store.map_of(name):
+        if body := self.store.read_map(name):
             found = drawing.republish_map(site, last.mechanism, body)
             if found.event["status"] != "unresolved":  # another start may have luck
                 self._keep(name, found)
                 return
         # Only now, for the map before has just left the empty room as it is gone on from.
-        vacant = drawing.vacancy_of(deployment, devices, self.store, recorded_s, name)
+        vacant = drawing.find_vacancy(deployment, devices, self.store, recorded_s, name)
         job = self.solver, site, query, releases, turnout, vacant
         # It draws and no more: what is asked of the store is asked on the campaign's thread.
         thread = ThreadPoolExecutor(1, "map")
-        drawn = thread.submit(drawing.draw, *job)
+        drawn = thread.submit(drawing.draw_map, *job)
         thread.shutdown(wait=False)  # it ends with this map
         self._drawing = Drawing(name, vacant, drawn, time.monotonic())
 
     def _keep(
-        self, name: bytes, found: drawing.Drawn, state: tuple[float, bytes] | None = None
+        self, name: bytes, found: drawing.DrawnMap, state: tuple[float, bytes] | None = None
     ) -> None:
         # A map that is told again, after a start, is as old as its round.
-        event = found.event | {"closed_s": self.store.closed_s(name)}
+        event = found.event | {"closed_s": self.store.find_closed_s(name)}
         self.store.keep_map(name, found.body, post=[found.letter], vacant=state)
         self.outbox.wake()
         self.tell(event)
@@ -456,7 +469,7 @@ class Steps:
         one = self._drawing
         return self.moved_s if one is None or one.drawn.done() else min(self.moved_s, one.since_s)
 
-    def glance(self) -> None:
+    def show_alive(self) -> None:
         """Show that we live, and look whether we are to stop.
 
         Raises:
@@ -466,7 +479,7 @@ class Steps:
         if self.stopping.is_set():
             raise Stopped
 
-    def kept(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
+    def call_until_stored(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
         """Ask the store, and ask again while the disk will not.
 
         Raises:

@@ -22,11 +22,11 @@ from recovery.maps.sentence import Wording, recognise
 from recovery.maps.sentence import describe as describe_sentence
 
 from ..logs import log
-from ..mechanisms import Mechanism, find_for_deployment, find_service
-from ..mechanisms.summary import count_sources, find_most
+from ..mechanisms import Mechanism, find_for_deployment, find_serving
+from ..mechanisms.summary import describe_source_count, find_warmest_places
 from .intake.judge import ALARMS
 from .intake.outcomes import Alarm, Who
-from .ledger import Ledger, is_distributed, unit_of
+from .ledger import Ledger, find_unit, is_distributed
 from .rounds import OpenRound
 
 if TYPE_CHECKING:  # it takes a third of a second
@@ -154,7 +154,7 @@ def make_ready_event(deployment: "Deployment", enrolled: int) -> Event:
     return {
         "kind": "ready",
         "site": deployment.site.name,
-        **vocabulary(mechanism),
+        **make_vocabulary_event(mechanism),
         "shape": list(deployment.room.cells),
         "cell_mm": deployment.room.cell_mm,
         "sensors": list(mechanism.sensors(deployment)),
@@ -175,9 +175,9 @@ def make_ready_event(deployment: "Deployment", enrolled: int) -> Event:
 def _floor(room: "Room") -> Event | None:
     """Return the lines of the floor, where something is known of it."""
     if room.plan is not None:
-        from ..settings.roomfile import describe_floor  # which waits as the above
+        from ..settings.roomfile import read_floor_lines  # which waits as the above
 
-        return describe_floor(room.plan)
+        return read_floor_lines(room.plan)
     side = room.cell_mm / 1000
     if not (room.furniture and side):
         return None
@@ -205,7 +205,7 @@ def _strength_unit(room: "Room") -> str:
     return "K m" if room.cells[1] == 1 else "K m²"
 
 
-def vocabulary(mechanism: Mechanism) -> Event:
+def make_vocabulary_event(mechanism: Mechanism) -> Event:
     """What a mechanism reads, and what the page calls things."""
     who, of_all, page = mechanism.words.who, mechanism.words.of_all, mechanism.words.page
     return {
@@ -311,7 +311,7 @@ def make_map_event(
 def _sources(found: Heatmap, event: Event) -> Event:
     """Return what page, API and Home Assistant show of sources: what `play` says of them."""
     credible = found.credible
-    most = find_most(found.mass, found.grid, credible=credible) if found.total else []
+    most = find_warmest_places(found.mass, found.grid, credible=credible) if found.total else []
     listed = [
         {
             "x": float(place.at[0]),
@@ -326,11 +326,11 @@ def _sources(found: Heatmap, event: Event) -> Event:
     low, high, chance = credible.between
     count = {"low": low, "high": high, "chance": chance, "median": credible.median}
     count |= {"several": 0 < len(most) < low, "empty": credible.may_be_empty}
-    said = {"says": count_sources(credible, most), "count": count}
+    said = {"says": describe_source_count(credible, most), "count": count}
     return {"sources": listed, "credible": event["credible"] | said}
 
 
-def complete_map(event: Event) -> Event:
+def complete_old_map(event: Event) -> Event:
     """Return a map that was kept, completed where it is of before a median number was told."""
     if count := (event.get("credible") or {}).get("count"):
         count.setdefault("median", count.get("likeliest"))
@@ -343,7 +343,7 @@ def make_budget_event(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 
     Budget, spent and left are in rho. Where something else was promised, `unit` says so.
     """
     epsilon, delta = Fraction(*plan.guarantee.epsilon), plan.guarantee.delta
-    at, unit = find_service(plan.mechanism).ledger_delta(plan), unit_of(plan.guarantee)
+    at, unit = find_serving(plan.mechanism).ledger_delta(plan), find_unit(plan.guarantee)
     shared = is_distributed(plan.guarantee)
     return {
         "kind": "budget",
@@ -351,13 +351,13 @@ def make_budget_event(ledger: Ledger, rho: Fraction, plan: Any, window_h: int = 
         "spent": float(ledger.spent),
         "left": float(ledger.left),
         "epsilon": float(epsilon),
-        "epsilon_spent": ledger.epsilon(at, float(epsilon)),
+        "epsilon_spent": ledger.compute_epsilon(at, float(epsilon)),
         "delta": None if delta is None else float(Fraction(*delta)),  # of a pure promise
         # Of maps whose Rounds share what is left, nobody knows yet into how many parts.
         "rounds_left": int(ledger.left > 0 if shared else ledger.left / rho),
         "unit": unit.name,
         # Of a pure promise, by the ledger's own fractions; else nothing adds up to it.
-        "epsilon_left": float(unit.of(ledger.left)) if unit.is_epsilon else None,
+        "epsilon_left": float(unit.convert(ledger.left)) if unit.is_epsilon else None,
         # Of a promise for a window: what is spent and left is so within it, and comes back.
         **({"window_h": window_h} if window_h else {}),
     }
@@ -388,7 +388,7 @@ class Teller:
         self._listeners = [hear for hear in listeners if hear is not None]
         self._alarms: dict[Who, tuple[str, int]] = {}
 
-    def listen(self, hear: Listener) -> None:
+    def add_listener(self, hear: Listener) -> None:
         """Let another one hear what comes from now on."""
         self._listeners.append(hear)
 
@@ -407,14 +407,14 @@ class Teller:
             except Exception:  # who listens must not stop who works
                 log.exception("a listener failed on an event; the rounds go on")
 
-    def progress(self, round: OpenRound | None, refused: int) -> None:
+    def tell_progress(self, round: OpenRound | None, refused: int) -> None:
         """Tell how a round stands, where that is news."""
         if round is not None:
             event = make_reports_event(round, refused)
             if event != self.last.get("reports"):
                 self.tell(event)
 
-    def begin(self, ready: Event, alarms: Mapping[Who, tuple[str, int]]) -> None:
+    def tell_start(self, ready: Event, alarms: Mapping[Who, tuple[str, int]]) -> None:
         """Tell what we are, and of devices that have needed a new key since before this start."""
         self.tell(ready)
         self._alarms = {
@@ -423,7 +423,7 @@ class Teller:
         if alarms:
             self.tell(make_alarm_event(self._alarms))
 
-    def alarmed(self, raised: Sequence[Alarm]) -> None:
+    def tell_alarms(self, raised: Sequence[Alarm]) -> None:
         """Tell of devices that need a new key."""
         for device, key_id, why in raised:
             log.error("alarm", device=device, why=why)

@@ -14,8 +14,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from ..faults import OperatorFault, suggestion
-from ..mechanisms import USUAL, find, find_for_deployment, sections
+from ..faults import OperatorFault, suggest_name
+from ..mechanisms import USUAL, find_for_deployment, find_mechanism, sections
 from .deployment import Deployment
 from .fields import Variable
 from .roomfile import fill_from_room_file
@@ -24,7 +24,7 @@ PREFIX, BETWEEN = "HEATVEIL_", "__"
 Environment = Mapping[str, str]
 
 
-def check(model: type[BaseModel], environment: Environment = os.environ) -> None:
+def check_variables(model: type[BaseModel], environment: Environment = os.environ) -> None:
     """Check that every variable of ours that names a table names one that there is.
 
     Raises:
@@ -39,7 +39,7 @@ def check(model: type[BaseModel], environment: Environment = os.environ) -> None
         if between and table not in tables:
             raise OperatorFault(
                 f"the environment has {given} but a deployment file has no table {table}, so it "
-                f"would be silently ignored; {suggestion(table, tables)} Correct it, or unset it"
+                f"would be silently ignored; {suggest_name(table, tables)} Correct it, or unset it"
             )
         if not between and (meant := _find_meant(table, tables)):
             raise OperatorFault(
@@ -59,13 +59,13 @@ def find_variable(place: Sequence[str], environment: Environment = os.environ) -
     return next((given for given in environment if given.upper() in wanted), None)
 
 
-def overlay(given: Mapping[str, Any], environment: Environment) -> dict[str, Any]:
+def overlay_environment(given: Mapping[str, Any], environment: Environment) -> dict[str, Any]:
     """Return what a file says, with what the environment says above it.
 
     Raises:
         OperatorFault: a table as a whole is not JSON.
 
-    >>> overlay({"mqtt": {"host": "a", "port": 1}}, {"HEATVEIL_MQTT__PORT": "2"})
+    >>> overlay_environment({"mqtt": {"host": "a", "port": 1}}, {"HEATVEIL_MQTT__PORT": "2"})
     {'mqtt': {'host': 'a', 'port': '2'}}
     """
     made = dict(given)
@@ -108,22 +108,22 @@ def _find_meant(name: str, tables: Iterable[str]) -> str | None:
     return None
 
 
-__all__ = ["Deployment", "load", "query", "sample"]
+__all__ = ["Deployment", "load_deployment", "make_query", "make_sample"]
 
 
-def sample(mechanism: str = USUAL) -> str:
+def make_sample(mechanism: str = USUAL) -> str:
     """Return a deployment file with every key explained; it loads as it stands.
 
     Raises:
         OperatorFault: there is no such mechanism.
     """
     whole = (Path(__file__).parents[1] / "sample.toml").read_text("utf-8")  # the usual one's
-    if (chosen := find(mechanism)).name == USUAL:
+    if (chosen := find_mechanism(mechanism)).name == USUAL:
         return whole
-    return sections.sample(chosen) + whole[whole.index("[mqtt]") :]
+    return sections.make_sample_tables(chosen) + whole[whole.index("[mqtt]") :]
 
 
-def load(path: str | Path, environment: Environment = os.environ) -> Deployment:
+def load_deployment(path: str | Path, environment: Environment = os.environ) -> Deployment:
     """Return the deployment in a file; relative paths in it count from the file's folder.
 
     Args:
@@ -146,8 +146,8 @@ def load(path: str | Path, environment: Environment = os.environ) -> Deployment:
             "nothing can start without it. Mend it there; heatveil config --sample prints one "
             "that is right"
         ) from fault
-    check(Deployment, environment)
-    given = overlay(fill_from_room_file(given, path.resolve().parent), environment)
+    check_variables(Deployment, environment)
+    given = overlay_environment(fill_from_room_file(given, path.resolve().parent), environment)
     try:
         deployment = Deployment(**given)
     except ValidationError as faults:
@@ -163,7 +163,7 @@ def load(path: str | Path, environment: Environment = os.environ) -> Deployment:
     return _anchor(deployment, path.resolve().parent)
 
 
-def query(deployment: Deployment) -> Any:
+def make_query(deployment: Deployment) -> Any:
     """Return what the analyst asks of this deployment, in its mechanism's own words.
 
     Raises:
@@ -201,7 +201,7 @@ def _say(fault: Any, environment: Environment) -> str:
         model: Any = Deployment
         for key in keys[:-1]:
             model = model.model_fields[key].annotation
-        return f"{place} is not a name known here; {suggestion(keys[-1], model.model_fields)}"
+        return f"{place} is not a name known here; {suggest_name(keys[-1], model.model_fields)}"
     if fault["type"] == "missing" and keys[-1].isdigit():
         return (
             f"[{keys[0]}] {keys[1]} has too few values: it ends before number {int(keys[-1]) + 1}"

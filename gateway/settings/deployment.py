@@ -87,7 +87,7 @@ class Mqtt(Section):
     # messages that wait for our commit
     window: Annotated[int, Field(ge=1, le=65_535), Number] = 500
 
-    # A device's own, from its keys and not from the file: see `access.as_device`.
+    # A device's own, from its keys and not from the file: see `access.make_device_settings`.
     _password: str | None = PrivateAttr(None)
     _context: Any = PrivateAttr(None)
 
@@ -339,7 +339,7 @@ class Deployment(_Tables):
         """For how many days reports are kept, and releases and maps; None for ever."""
         keep, report = self.store.keep_days, self.store.report_days
         if self.privacy.window_h:
-            window_days = windows.span_s(self.privacy.window_h) / 86_400
+            window_days = windows.bound_span_s(self.privacy.window_h) / 86_400
             keep, report = keep or max(KEEP_DAYS, window_days + 1), report or REPORT_DAYS
         known = [days for days in (keep, report) if days]
         return min(known, default=None), keep
@@ -358,6 +358,6 @@ class Deployment(_Tables):
 
     @model_validator(mode="after")
     def _of_one_mechanism(self) -> Self:
-        sections.check(self)
-        windows.check(self)
+        sections.check_tables(self)
+        windows.check_rounds_last(self)
         return self

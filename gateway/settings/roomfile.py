@@ -35,7 +35,7 @@ class Vacancy(NamedTuple):
     state: bytes | None  # what the last map left
 
 
-class Cleared(NamedTuple):
+class ClearedMap(NamedTuple):
     """What came of it."""
 
     found: Heatmap | Unresolved
@@ -111,7 +111,7 @@ def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def describe_floor(path: Path) -> dict[str, Any]:
+def read_floor_lines(path: Path) -> dict[str, Any]:
     """Return the lines of a room file for whoever draws its floor, in metres from the corner.
 
     walls, doors and furniture are rectangles (left, top, right, bottom), windows two points each,
@@ -147,7 +147,7 @@ def describe_floor(path: Path) -> dict[str, Any]:
     }
 
 
-def find_difference(path: Path) -> str:
+def describe_model_difference(path: Path) -> str:
     """Return how the room of a file differs from its plan, on which everything rests."""
     from physics.rooms.plan import describe_redrawing
 
@@ -156,14 +156,14 @@ def find_difference(path: Path) -> str:
     return f"walls, doors and furniture of {path} are drawn in steps of 25 mm: {told}"
 
 
-def doors_move(path: Path) -> bool:
+def has_moving_door(path: Path) -> bool:
     """Return whether a door of the file moves in its day, of which a bound says nothing."""
     from physics.rooms.respond import list_door_days
 
     return len(list_door_days(_room(path, _stamp(path)))) > 1
 
 
-def response_of(path: Path, protect_distance_m: float | None) -> Any:
+def compute_response(path: Path, protect_distance_m: float | None) -> Any:
     """Return the response of the room in a file; once worked out it is kept while we run.
 
     What proves its bound is found once, and kept beside the room file: the noise is then the same

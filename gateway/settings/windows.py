@@ -1,7 +1,8 @@
 """A promise for any window of so many hours: what a deployment may ask for, and what it costs.
 
 The device keeps the promise (`edge.core.window`); here it is planned with the same rule. What was
-spent is counted for up to `span_s` of the device's own uptime, a little more than the window.
+spent is counted for up to `bound_span_s` of the device's own uptime, a little more than the
+window.
 """
 
 from collections.abc import Iterator
@@ -19,10 +20,10 @@ HOUR_S = 3600
 DAYS = (("a day", 1), ("a week", 7), ("a year", 365))
 
 
-def span_s(window_h: int) -> int:
+def bound_span_s(window_h: int) -> int:
     """Return for how many seconds of uptime an answer is counted at most.
 
-    >>> round(span_s(24) / 3600, 2)
+    >>> round(bound_span_s(24) / 3600, 2)
     25.5
     """
     return RING * step_of(HOUR_S * window_h)
@@ -34,19 +35,19 @@ def count_answers(window_h: int, every_s: float) -> int:
     >>> count_answers(24, 3600), count_answers(24, 86_400)
     (26, 2)
     """
-    return floor(span_s(window_h) / every_s) + 1
+    return floor(bound_span_s(window_h) / every_s) + 1
 
 
-def least_every_s(window_h: int, readings: int) -> int:
+def find_least_every_s(window_h: int, readings: int) -> int:
     """Return the seconds from round to round at which so many readings last for ever.
 
-    >>> least_every_s(24, 24), count_answers(24, least_every_s(24, 24))
+    >>> find_least_every_s(24, 24), count_answers(24, find_least_every_s(24, 24))
     (3826, 24)
     """
-    return span_s(window_h) // readings + 1
+    return bound_span_s(window_h) // readings + 1
 
 
-def record_of(deployment: "Deployment", limits: Any, *, spent: bool = False) -> bytes:
+def make_window_record(deployment: "Deployment", limits: Any, *, spent: bool = False) -> bytes:
     """Return what the slots of a new device hold of the window; b"" without one.
 
     Args:
@@ -64,7 +65,7 @@ def record_of(deployment: "Deployment", limits: Any, *, spent: bool = False) -> 
         raise OperatorFault(f"[privacy] epsilon is too large under window_h: {fault}") from fault
 
 
-def cadences(window_h: int) -> Iterator[dict[str, int]]:
+def list_cadences(window_h: int) -> Iterator[dict[str, int]]:
     """Yield other windows and cadences, and how many answers share a window: rows of a trade."""
     for hours in sorted({8, 24, 168, window_h}):
         for every_s in (900, HOUR_S, 4 * HOUR_S):
@@ -73,16 +74,16 @@ def cadences(window_h: int) -> Iterator[dict[str, int]]:
                 yield {"window_h": hours, "every_s": every_s, "readings": readings}
 
 
-def windows_in(days: int, window_h: int) -> int:
+def count_windows(days: int, window_h: int) -> int:
     """Return how many windows cover so many days.
 
-    >>> windows_in(7, 24), windows_in(1, 36)
+    >>> count_windows(7, 24), count_windows(1, 36)
     (7, 1)
     """
     return -(-24 * days // window_h)
 
 
-def check(deployment: "Deployment") -> None:
+def check_rounds_last(deployment: "Deployment") -> None:
     """Check that the rounds go on for ever under the promise.
 
     Raises:
@@ -102,14 +103,15 @@ def check(deployment: "Deployment") -> None:
         more = f"readings = {needed}, or " if every_s else ""
         raise ValueError(
             f"[privacy] readings = {readings} share what is promised for {hours} h, and devices "
-            f"count an answer for up to {span_s(hours) / HOUR_S:.4g} h of their own uptime: asked "
-            f"every {every_s:g} s they would be out of budget part of the time. Set {more}"
-            f"[rounds] every_s = {least_every_s(hours, readings)}"
+            f"count an answer for up to {bound_span_s(hours) / HOUR_S:.4g} h of their own uptime: "
+            f"asked every {every_s:g} s they would be out of budget part of the time. Set {more}"
+            f"[rounds] every_s = {find_least_every_s(hours, readings)}"
         )
-    if (keep := deployment.store.keep_days) and keep * 24 * HOUR_S < span_s(hours):
+    if (keep := deployment.store.keep_days) and keep * 24 * HOUR_S < bound_span_s(hours):
         raise ValueError(
-            f"[store] keep_days = {keep:g} is less than the {span_s(hours) / 24 / HOUR_S:.4g} "
-            "days for which a window counts, and maps are drawn from all of that. Keep for longer"
+            f"[store] keep_days = {keep:g} is less than the "
+            f"{bound_span_s(hours) / 24 / HOUR_S:.4g} days for which a window "
+            "counts, and maps are drawn from all of that. Keep for longer"
         )
     if deployment.room.plan is not None:
         raise ValueError(

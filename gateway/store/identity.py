@@ -51,16 +51,16 @@ class Identity:
         # Every commit passes here, whoever began the transaction; there is no event after one.
         engine.dialect.do_commit = committed  # type: ignore[method-assign, assignment]
 
-    def on_loss(self, heard: Callable[[], object]) -> None:
+    def call_on_loss(self, heard: Callable[[], object]) -> None:
         """Have this called once, on the thread that finds that the store is another."""
         self._heard.append(heard)
 
-    def mark(self) -> None:
+    def write_mark(self) -> None:
         """Write a new mark into the header of a file; for who alone may write to it for long."""
         if isinstance(self._look, _Files):
             self._look.mark()
 
-    def condemn(self, fault: ReplacedFault) -> None:
+    def declare_lost(self, fault: ReplacedFault) -> None:
         """Let nobody go on with this store, whatever its files say, and have that heard.
 
         Raises:
@@ -177,7 +177,7 @@ class _Files:
             before += 1
             out = self._path.with_name(f"{self._path.name}.rescued-{before}")
         try:
-            sqlite.rescue(self._anchor, out)
+            sqlite.rescue_store(self._anchor, out)
         except (OSError, sqlite3.Error, OperatorFault) as fault:
             return f"What it held could not be saved ({' '.join(str(fault).split())})"
         return f"What it held, to the last receipt, is saved as {out}"

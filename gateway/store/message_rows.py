@@ -35,7 +35,16 @@ from sqlalchemy import (
     select,
 )
 
-from ..service.intake.outcomes import Alarm, DeadLetter, Heard, Kept, Key, Seen, Who, digest
+from ..service.intake.outcomes import (
+    Alarm,
+    CountedReport,
+    DeadLetter,
+    HeardMessage,
+    Key,
+    Seen,
+    Who,
+    hash_frame,
+)
 from .schema import (
     alarms,
     heard,
@@ -146,14 +155,16 @@ HIGHER = (
 )
 
 
-def keep(connection: Any, kept: Sequence[Kept], more: Sequence[Heard], now_s: float) -> None:
+def insert_reports(
+    connection: Any, kept: Sequence[CountedReport], more: Sequence[HeardMessage], now_s: float
+) -> None:
     """Keep reports and what was heard beside them, and note which numbers are used up."""
     columns = ("device", "epoch", "seq", "round", "frame", "key_id", "taken_s")
     # Sorted as the table is: its pages are then gone through once.
     insert_many(connection, reports, columns, [(*report, now_s) for report in sorted(kept)])
     if more:
         columns = ("device", "epoch", "seq", "round", "digest", "key_id", "at_s")
-        rows = [(*one._replace(frame=digest(one.frame)), now_s) for one in more]
+        rows = [(*one._replace(frame=hash_frame(one.frame)), now_s) for one in more]
         insert_many(connection, heard, columns, rows, "ON CONFLICT DO NOTHING")
         oldest = (connection.scalar(select(func.max(heard.c.id))) or 0) - HEARD_KEPT
         connection.execute(delete(heard).where(heard.c.id <= oldest))
@@ -182,7 +193,7 @@ def find_seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:
     for device, key_id, epoch, seq, frame in select_many(
         connection, reports, KEY, wanted, (*KEY, "frame")
     ):
-        found[device, key_id, epoch, seq][digest(frame)] = True
+        found[device, key_id, epoch, seq][hash_frame(frame)] = True
     return found
 
 
@@ -238,7 +249,7 @@ _SPARE = (
 )
 
 
-def refuse(connection: Any, letters: Sequence[DeadLetter], now_s: float) -> None:
+def insert_dead_letters(connection: Any, letters: Sequence[DeadLetter], now_s: float) -> None:
     """Keep dead letters as evidence, the newest of each topic."""
     if not letters:
         return
@@ -272,7 +283,7 @@ def _plain(text: str) -> str:
 REPORTS = -1  # the slot that counts reports
 
 
-class Sum(NamedTuple):
+class SlotSum(NamedTuple):
     """What one slot has come to, and from how many."""
 
     amount: int
@@ -285,8 +296,8 @@ ADDED = (
 )
 
 
-def add_sums(
-    connection: Any, round: bytes, part: int, sums: Mapping[int, Sum], reports: int
+def add_slot_sums(
+    connection: Any, round: bytes, part: int, sums: Mapping[int, SlotSum], reports: int
 ) -> None:
     """Add these sums of so many reports to what a part has for a round."""
     rows = [(round, part, REPORTS, 0, reports)]
@@ -294,14 +305,14 @@ def add_sums(
     insert_many(connection, tallies, ("round", "part", "slot", "amount", "count"), rows, ADDED)
 
 
-def sum_slots(connection: Any, round: bytes) -> tuple[dict[int, Sum], int]:
+def sum_slots(connection: Any, round: bytes) -> tuple[dict[int, SlotSum], int]:
     """Return what each slot of a round has come to over all parts, and how many reports."""
     amount = cast(func.sum(tallies.c.amount), BigInteger)
     count = cast(func.sum(tallies.c["count"]), BigInteger)
     wanted = select(tallies.c.slot, amount, count).where(tallies.c.round == round)
     rows = connection.execute(wanted.group_by(tallies.c.slot))
-    sums = {slot: Sum(amount, count) for slot, amount, count in rows}
-    return sums, sums.pop(REPORTS, Sum(0, 0)).reports
+    sums = {slot: SlotSum(amount, count) for slot, amount, count in rows}
+    return sums, sums.pop(REPORTS, SlotSum(0, 0)).reports
 
 
 def count_added(connection: Any, round: bytes) -> int:
@@ -314,7 +325,7 @@ def count_added(connection: Any, round: bytes) -> int:
     return found
 
 
-def forget_sums(connection: Any, round: bytes | None = None) -> None:
+def delete_sums(connection: Any, round: bytes | None = None) -> None:
     """Remove the sums of a round, or of all that have been released."""
     released = tallies.c.round.in_(select(releases.c.round))
     connection.execute(

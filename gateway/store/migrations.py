@@ -22,7 +22,7 @@ from sqlalchemy import (
 OLDEST = 4  # older ones lived for a day, and nobody has them
 
 
-def bring_up(connection: Any, found: int, wanted: int) -> None:
+def migrate_tables(connection: Any, found: int, wanted: int) -> None:
     """Change the tables from one schema to another, in the transaction that the caller gives."""
     # Alembic costs a third of a second to load, and is needed once in a store's life.
     from alembic.migration import MigrationContext

@@ -24,7 +24,7 @@ from ..faults import OperatorFault, TakenFault
 from ..logs import log
 from . import postgres, sqlite
 from .identity import Identity
-from .migrations import OLDEST, bring_up
+from .migrations import OLDEST, migrate_tables
 from .places import Database, Place
 from .schema import METADATA, SCHEMA, about
 
@@ -42,8 +42,8 @@ def open_store(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
     if isinstance(place, Path):
         _check_rescued(place)
         with suppress(OSError):  # where it cannot be written, SQLite says so
-            sqlite.keep_private(place)
-    engine = sqlite.engine(place) if isinstance(place, Path) else postgres.engine(place)
+            sqlite.make_private(place)
+    engine = sqlite.make_engine(place) if isinstance(place, Path) else postgres.make_engine(place)
     # A reading method sees one moment, however many questions it asks.
     moment = {} if isinstance(place, Path) else {"isolation_level": "REPEATABLE READ"}
     reads = engine.execution_options(reading=True, **moment)
@@ -59,7 +59,7 @@ def open_store(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
         if found in range(OLDEST, SCHEMA):
             _brought_up(engine, place, found)
         with reads.begin() as connection:
-            check(connection, place, site)
+            check_is_ours(connection, place, site)
         return engine, reads, Identity(engine, place)
     except BaseException as fault:
         engine.dispose()
@@ -112,12 +112,12 @@ def _brought_up(engine: Engine, place: Place, found: int) -> None:
     kept = "by pg_dump alone, if at all"
     if isinstance(place, Path):
         copy = place.with_name(f"{place.name}.schema{found}")
-        sqlite.backup(place, copy, again=True)
+        sqlite.backup_store(place, copy, again=True)
         kept = copy.name
     with engine.begin() as connection:
         _lock(connection)
         if _schema(connection) == found:  # and no other worker was quicker
-            bring_up(connection, found, SCHEMA)
+            migrate_tables(connection, found, SCHEMA)
     log.info("migrated the store to the current schema", was=found, schema=SCHEMA, copy=kept)
 
 
@@ -126,7 +126,7 @@ def _schema(connection: Any) -> int:
     return found
 
 
-def check(connection: Any, place: Place, site: str) -> None:
+def check_is_ours(connection: Any, place: Place, site: str) -> None:
     """See that a store is ours.
 
     Raises:
@@ -179,13 +179,15 @@ NOTICED = {"tcp_keepalives_idle": 5, "tcp_keepalives_interval": 2, "tcp_keepaliv
 
 
 @contextmanager
-def hold_at(database: Database, taken: str, lost: Callable[[], None] | None) -> Iterator[None]:
+def hold_database_lock(
+    database: Database, taken: str, lost: Callable[[], None] | None
+) -> Iterator[None]:
     """Hold the lock of a site's gateway for as long as the block lasts.
 
     Raises:
         OperatorFault: another holds it (`TakenFault`), or the database cannot be reached.
     """
-    engine = postgres.engine(database).execution_options(isolation_level="AUTOCOMMIT")
+    engine = postgres.make_engine(database).execution_options(isolation_level="AUTOCOMMIT")
     over = threading.Event()
     try:
         try:
@@ -284,7 +286,7 @@ def lock_file(lock: Path, unusable: str, taken: str) -> Iterator[None]:
         os.close(opened)
 
 
-def lock_of(place: Path) -> Path:
+def locate_lock(place: Path) -> Path:
     """Return the file that a gateway holds beside its database."""
     real = place.resolve()
     return real.with_name(real.name + ".lock")
@@ -310,10 +312,10 @@ def lock_store(place: Place, *, lost: Callable[[], None] | None = None) -> Itera
         "other one first"
     )
     if not isinstance(place, Path):
-        with hold_at(place, taken, lost):
+        with hold_database_lock(place, taken, lost):
             yield
         return
-    beside = lock_of(place)
+    beside = locate_lock(place)
     unusable = (
         f"the database {place} cannot be locked: {beside} cannot be written ({{why}}); the "
         "lock keeps a second gateway off, which would throw the first off the broker. Mend "

@@ -31,7 +31,7 @@ class Database:
 Place = Path | Database
 
 
-def place_of(deployment: Deployment) -> Place:
+def find_place(deployment: Deployment) -> Place:
     """Return where a deployment keeps what comes."""
     if deployment.store.postgresql is None:
         return deployment.site.database

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Engine, create_engine, event
 
-from ..faults import OperatorFault, text_of
+from ..faults import OperatorFault, read_small_file
 from .places import Database
 
 # A server that is gone must be noticed, so that we try again and can be stopped meanwhile; who
@@ -30,7 +30,7 @@ DURABLE = (
 )
 
 
-def engine(database: Database, *, read_only: bool = False) -> Engine:
+def make_engine(database: Database, *, read_only: bool = False) -> Engine:
     """Return an engine on a database; nothing is connected yet.
 
     Raises:
@@ -105,5 +105,7 @@ def _password(database: Database) -> dict[str, str]:
     if database.password_file is None:
         return {}
     needed = "PostgreSQL will not have us without it. Mend [store] password_file"
-    said = text_of(database.password_file, "the password file", f"{needed} in the deployment file")
+    said = read_small_file(
+        database.password_file, "the password file", f"{needed} in the deployment file"
+    )
     return {"password": said.rstrip("\r\n")}

@@ -20,11 +20,11 @@ from sqlalchemy.pool import NullPool
 from edge.core.window import JUMPED
 
 from ..faults import OperatorFault
-from ..service.ledger import Ledger, counted_s
+from ..service.ledger import Ledger, find_counted_s
 from ..settings.deployment import Deployment
 from . import opening, postgres, round_rows
 from .opening import make_unusable_fault
-from .places import Database, Place, place_of
+from .places import Database, Place, find_place
 from .schema import (
     SCHEMA,
     about,
@@ -40,7 +40,7 @@ from .schema import (
     reports,
     rounds,
 )
-from .sqlite import address
+from .sqlite import make_read_only_address
 
 
 class RoundRow(NamedTuple):
@@ -122,7 +122,9 @@ def open_read_engine(place: Place) -> Engine:
     """
     if isinstance(place, Path) and not place.exists():
         raise _unmade(f"at {place}", "[site] database")
-    engine = _file(place) if isinstance(place, Path) else postgres.engine(place, read_only=True)
+    engine = (
+        _file(place) if isinstance(place, Path) else postgres.make_engine(place, read_only=True)
+    )
     try:
         with engine.connect() as connection:
             if isinstance(place, Database) and not inspect(connection).get_table_names():
@@ -154,7 +156,9 @@ def _unmade(place: str, key: str) -> OperatorFault:
 
 def _file(path: Path) -> Engine:
     def connected() -> Any:
-        return sqlite3.connect(address(path), uri=True, timeout=5, check_same_thread=False)
+        return sqlite3.connect(
+            make_read_only_address(path), uri=True, timeout=5, check_same_thread=False
+        )
 
     engine = create_engine(
         "sqlite://", creator=connected, poolclass=NullPool, hide_parameters=True
@@ -191,10 +195,10 @@ class Reader:
         """Let go of it."""
         self._engine.dispose()
 
-    def find_forgotten(self) -> OperatorFault | None:
+    def find_unusable_fault(self) -> OperatorFault | None:
         """Return why no gateway goes on with this store: what it lacks, or that it was emptied."""
         with self._engine.connect() as connection:
-            found = round_rows.make_lack_fault(connection, self._place)
+            found = round_rows.make_missing_rounds_fault(connection, self._place)
             return found or round_rows.make_deletion_fault(connection, self._place)
 
     def is_deleted(self) -> bool:
@@ -202,7 +206,7 @@ class Reader:
         with self._engine.connect() as connection:
             return round_rows.make_deletion_fault(connection, self._place) is not None
 
-    def check_kept(self, what: str) -> None:
+    def check_not_deleted(self, what: str) -> None:
         """Check that what is asked for has not been deleted.
 
         Raises:
@@ -219,41 +223,41 @@ class Reader:
         with self._engine.connect() as connection:
             return round_rows.count_gathered(connection)
 
-    def rounds(self, limit: int = LIMIT, before: int | None = None) -> list[RoundRow]:
+    def list_rounds(self, limit: int = LIMIT, before: int | None = None) -> list[RoundRow]:
         """Return rounds, newest first, with numbers below `before`."""
         wanted = _ROUNDS if before is None else _ROUNDS.where(rounds.c.number < before)
         return [_round(row) for row in self._all(wanted.limit(limit))]
 
-    def round(self, number: int) -> RoundRow | None:
+    def find_round(self, number: int) -> RoundRow | None:
         """Return one round, or None."""
         found = self._all(_ROUNDS.where(rounds.c.number == number))
         return _round(found[0]) if found else None
 
-    def message(self, number: int) -> bytes | None:
+    def read_message(self, number: int) -> bytes | None:
         """Return the signed bytes that asked a round, or None."""
         found = self._all(select(rounds.c.message).where(rounds.c.number == number))
         return found[0][0] if found else None
 
-    def answers(self, number: int) -> list[AnswerRow]:
+    def list_answers(self, number: int) -> list[AnswerRow]:
         """Return the reports that count in a round, by device."""
         columns = (reports.c[name] for name in AnswerRow._fields)
         wanted = select(*columns).join(rounds, rounds.c.name == reports.c.round)
         wanted = wanted.where(rounds.c.number == number).order_by(reports.c.device)
         return [AnswerRow(*row) for row in self._all(wanted)]
 
-    def release(self, number: int) -> list[int | None] | None:
+    def read_release(self, number: int) -> list[int | None] | None:
         """Return the folded answers of a closed round, or None."""
         wanted = select(releases.c["values"]).join(rounds, rounds.c.name == releases.c.round)
         found = self._all(wanted.where(rounds.c.number == number))
         return json.loads(found[0][0]) if found else None
 
-    def map(self, number: int | None = None) -> dict[str, Any] | None:
+    def read_map(self, number: int | None = None) -> dict[str, Any] | None:
         """Return the map of a round as it was published, of the newest that has one, or None."""
         wanted = _MAPS if number is None else _MAPS.where(rounds.c.number == number)
         found = self._all(wanted.limit(1))
         return json.loads(found[0][0]) if found else None
 
-    def map_at(self, at_s: float | None = None) -> tuple[dict[str, Any], float] | None:
+    def read_map_at(self, at_s: float | None = None) -> tuple[dict[str, Any], float] | None:
         """Return the newest map of a round that had closed by then, or by now, and when it did."""
         wanted = _MAPS.add_columns(rounds.c.closed_s)
         if at_s is not None:
@@ -261,12 +265,12 @@ class Reader:
         found = self._all(wanted.limit(1))
         return (json.loads(found[0][0]), found[0][1]) if found else None
 
-    def maps(self, limit: int = LIMIT, before: int | None = None) -> list[str]:
+    def list_maps(self, limit: int = LIMIT, before: int | None = None) -> list[str]:
         """Return maps as published, newest first, of rounds with numbers below `before`."""
         wanted = _MAPS if before is None else _MAPS.where(rounds.c.number < before)
         return [row[0] for row in self._all(wanted.limit(limit))]
 
-    def charges(self, limit: int = LIMIT, before: int | None = None) -> list[ChargeRow]:
+    def list_charges(self, limit: int = LIMIT, before: int | None = None) -> list[ChargeRow]:
         """Return charges, newest first, with ids below `before`."""
         row = charges.c
         wanted = select(row.id, rounds.c.number, row.device, row.rho, row.at_s)
@@ -278,23 +282,23 @@ class Reader:
             for one in self._all(wanted.limit(limit))
         ]
 
-    def ledger(self, budget: Fraction) -> Ledger:
+    def read_ledger(self, budget: Fraction) -> Ledger:
         """Return everything that was charged and still counts, against this budget."""
         with self._engine.connect() as connection:
-            since_s = counted_s(round_rows.promise(connection))
-            return Ledger(budget, round_rows.list_charged(connection, since_s))
+            since_s = find_counted_s(round_rows.read_terms(connection))
+            return Ledger(budget, round_rows.list_charges(connection, since_s))
 
-    def list_ended(self) -> list[tuple[str, float]]:
+    def list_ended_promises(self) -> list[tuple[str, float]]:
         """Return the promises that were ended for another, and when, oldest first."""
         with self._engine.connect() as connection:
-            return round_rows.list_ended(connection)
+            return round_rows.list_ended_promises(connection)
 
-    def promise(self) -> tuple[str | None, Fraction | None]:
+    def read_promise(self) -> tuple[str | None, Fraction | None]:
         """Return what all charges are the price of, and the least budget that was promised."""
         with self._engine.connect() as connection:
-            return round_rows.promise(connection), round_rows.budget(connection)
+            return round_rows.read_terms(connection), round_rows.read_budget(connection)
 
-    def devices(self) -> list[DeviceRow]:
+    def list_devices(self) -> list[DeviceRow]:
         """Return every device that was ever heard of, under each of its keys, by name."""
         who = (alarms.c.device == newest.c.device) & (alarms.c.key_id == newest.c.key_id)
         slept = case((jumped.c.device.is_not(None), SLEPT))
@@ -307,7 +311,7 @@ class Reader:
             for name, key_id, *rest in self._all(wanted.order_by(newest.c.device, newest.c.key_id))
         ]
 
-    def refused(self, limit: int = LIMIT, before: int | None = None) -> list[RefusedRow]:
+    def list_refused(self, limit: int = LIMIT, before: int | None = None) -> list[RefusedRow]:
         """Return dead letters, newest first, with ids below `before`."""
         wanted = select(*(refused.c[name] for name in RefusedRow._fields))
         if before is not None:
@@ -315,17 +319,17 @@ class Reader:
         rows = self._all(wanted.order_by(refused.c.id.desc()).limit(limit))
         return [RefusedRow(*row) for row in rows]
 
-    def refused_kinds(self) -> dict[str, int]:
+    def count_refused_by_kind(self) -> dict[str, int]:
         """Return how many dead letters of each kind are kept."""
         wanted = select(refused.c.kind, func.count()).group_by(refused.c.kind)
         return {row[0]: row[1] for row in self._all(wanted.order_by(refused.c.kind))}
 
-    def refused_topics(self) -> dict[tuple[str, str], int]:
+    def count_refused_by_topic(self) -> dict[tuple[str, str], int]:
         """Return how many dead letters of each topic and kind are kept."""
         what = refused.c.topic, refused.c.kind
         return {(a, b): n for a, b, n in self._all(select(*what, func.count()).group_by(*what))}
 
-    def gaps(self, name: str, limit: int = LIMIT) -> list[MissingNumbers]:
+    def list_gaps(self, name: str, limit: int = LIMIT) -> list[MissingNumbers]:
         """Return the numbers of a device that never came, newest first, between those that did."""
         came = [select(t.c.key_id, t.c.epoch, t.c.seq).filter_by(device=name) for t in _CAME]
         one = came[0].union(came[1]).subquery().c
@@ -366,11 +370,11 @@ def open_reader(deployment: Deployment) -> Iterator[Reader]:
     Raises:
         OperatorFault: there is none, it cannot be read, or it is of another heatveil or site.
     """
-    place = place_of(deployment)
+    place = find_place(deployment)
     engine = open_read_engine(place)
     try:
         with engine.connect() as connection:
-            opening.check(connection, place, deployment.site.name)
+            opening.check_is_ours(connection, place, deployment.site.name)
     finally:
         engine.dispose()
     reader = Reader(place)

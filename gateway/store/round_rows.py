@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, insert, or_, select, update
 
 from ..faults import DeletedFault, ForgottenFault
-from ..service.intake.outcomes import Again, Asked, digest
-from ..service.ledger import Charge, check_budget, check_terms, unit_in
+from ..service.intake.outcomes import AskedRound, SecondAnswer, hash_frame
+from ..service.ledger import Charge, check_budget, check_terms, find_stored_unit
 from .message_rows import insert_many
 from .places import Place
 from .schema import (
@@ -38,7 +38,7 @@ from .schema import (
 )
 
 
-def lock(connection: Any) -> None:
+def lock_charges(connection: Any) -> None:
     """Let nobody else charge until this transaction ends.
 
     SQLite has one writer at a time as it is, and leaves the lock out.
@@ -46,20 +46,24 @@ def lock(connection: Any) -> None:
     connection.execute(select(about.c.schema).with_for_update())
 
 
-def charge(connection: Any, name: bytes, one: Charge, now_s: float, answer: bytes = b"") -> None:
+def insert_charge(
+    connection: Any, name: bytes, one: Charge, now_s: float, answer: bytes = b""
+) -> None:
     """Charge a round, or one answer to it."""
     row = {"device": one.device, "rho": str(one.rho), "at_s": now_s, "answer": answer}
     connection.execute(insert(charges).values(round=name, **row))
 
 
-def charge_again(connection: Any, extra: Sequence[Again], now_s: float) -> None:
+def charge_second_answers(connection: Any, extra: Sequence[SecondAnswer], now_s: float) -> None:
     """Charge second answers; the same bytes once, however often they are delivered."""
-    rows = [(name, one.device, digest(frame), str(one.rho), now_s) for name, one, frame in extra]
+    rows = [
+        (name, one.device, hash_frame(frame), str(one.rho), now_s) for name, one, frame in extra
+    ]
     columns = ("round", "device", "answer", "rho", "at_s")
     insert_many(connection, charges, columns, rows, "ON CONFLICT DO NOTHING")
 
 
-def list_charged(connection: Any, counted_s: float | None = None) -> tuple[Charge, ...]:
+def list_charges(connection: Any, counted_s: float | None = None) -> tuple[Charge, ...]:
     """Return everything that was charged under this promise, oldest first.
 
     Args:
@@ -70,8 +74,8 @@ def list_charged(connection: Any, counted_s: float | None = None) -> tuple[Charg
     return tuple(Charge(Fraction(rho), device) for rho, device in rows)
 
 
-def first_end_s(connection: Any, counted_s: float | None) -> float | None:
-    """Return when the first of what `list_charged` returns counts no more; None for never."""
+def find_first_lapse_s(connection: Any, counted_s: float | None) -> float | None:
+    """Return when the first of what `list_charges` returns counts no more; None for never."""
     oldest_s = connection.scalar(_counting(select(func.min(charges.c.at_s)), counted_s))
     return None if counted_s is None or oldest_s is None else oldest_s + counted_s
 
@@ -84,38 +88,38 @@ def _counting(wanted: Any, counted_s: float | None) -> Any:
     return wanted.where(charges.c.at_s > time.time() - counted_s)
 
 
-def count_charged(connection: Any) -> int:
+def count_charges(connection: Any) -> int:
     """Return how many charges there are."""
     return int(connection.scalar(select(func.count(charges.c.id))) or 0)
 
 
-def prices(connection: Any, names: Iterable[bytes]) -> dict[bytes, Fraction]:
+def read_prices(connection: Any, names: Iterable[bytes]) -> dict[bytes, Fraction]:
     """Return what an answer to these rounds costs; rounds that we never asked are left out."""
     wanted = select(charges.c.round, charges.c.rho).where(charges.c.device == "")
     rows = connection.execute(wanted.where(charges.c.round.in_(list(names))))
     return {row[0]: Fraction(row[1]) for row in rows}
 
 
-def promise(connection: Any) -> str | None:
+def read_terms(connection: Any) -> str | None:
     """Return the terms of all charges, as `terms.terms` wrote them; None before the first."""
     found: str | None = connection.scalar(select(about.c.promise))
     return found
 
 
-def budget(connection: Any) -> Fraction | None:
+def read_budget(connection: Any) -> Fraction | None:
     """Return the least budget that was ever promised here; None before the first charge."""
     found = connection.scalar(select(about.c.budget))
     return None if found is None else Fraction(found)
 
 
-def check(connection: Any, terms: str, most: Fraction) -> None:
+def check_terms_and_budget(connection: Any, terms: str, most: Fraction) -> None:
     """Check that a charge under these terms, within this budget, may be added to the others.
 
     Raises:
         OperatorFault: it may not.
     """
-    check_terms(promise(connection), terms)
-    check_budget(budget(connection), most, unit_in(terms))
+    check_terms(read_terms(connection), terms)
+    check_budget(read_budget(connection), most, find_stored_unit(terms))
 
 
 def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
@@ -124,10 +128,10 @@ def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
     What was asked, charged and released stays as it is. A plan of the next promise that is like
     one of this is another round: nothing of this one is taken for its own.
     """
-    promised, least = promise(connection), budget(connection)
+    promised, least = read_terms(connection), read_budget(connection)
     if promised is None or least is None:
         return None
-    spent = list_charged(connection)
+    spent = list_charges(connection)
     last = connection.scalar(select(func.max(charges.c.id))) or 0
     row = {"promise": promised, "budget": str(least), "charge": last, "ended_s": now_s}
     connection.execute(insert(promises).values(row))
@@ -142,35 +146,35 @@ def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
     return len(fleet), sum(fleet, Fraction(0))
 
 
-def list_ended(connection: Any) -> list[tuple[str, float]]:
+def list_ended_promises(connection: Any) -> list[tuple[str, float]]:
     """Return the promises that were ended, and when, oldest first."""
     wanted = select(promises.c.promise, promises.c.ended_s).order_by(promises.c.id)
     return [(row.promise, row.ended_s) for row in connection.execute(wanted)]
 
 
-def hold_to(connection: Any, terms: str, budget: Fraction) -> None:
+def write_terms(connection: Any, terms: str, budget: Fraction) -> None:
     """Let all charges from now on be under these terms, and within this budget."""
     connection.execute(update(about).values(promise=terms, budget=str(budget)))
 
 
-def number_of(connection: Any, planned: bytes) -> int:
+def find_number(connection: Any, planned: bytes) -> int:
     """Return the number that a planned round was sent under, or the next that is free."""
     sent = connection.scalar(select(rounds.c.number).where(rounds.c.planned == planned))
     return sent or 1 + (connection.scalar(select(func.max(rounds.c.number))) or 0)
 
 
-def is_known(connection: Any, name: bytes) -> bool:
+def is_opened(connection: Any, name: bytes) -> bool:
     """Return whether a round was opened before."""
     return connection.scalar(select(rounds.c.name).where(rounds.c.name == name)) is not None
 
 
-def is_taken(connection: Any, asked: Asked) -> bool:
+def is_opened_as_another(connection: Any, asked: AskedRound) -> bool:
     """Return whether what was planned, or its number, was opened as another round."""
     taken = or_(rounds.c.planned == asked.planned, rounds.c.number == asked.plan.number)
     return connection.scalar(select(rounds.c.name).where(taken)) is not None
 
 
-def write(connection: Any, asked: Asked, enrolled: int | None, now_s: float) -> None:
+def insert_round(connection: Any, asked: AskedRound, enrolled: int | None, now_s: float) -> None:
     """Write a round that opens now."""
     planned, name, plan, message, rho = asked
     row = {"number": plan.number, "mechanism": plan.mechanism, "opened_s": now_s}
@@ -178,14 +182,14 @@ def write(connection: Any, asked: Asked, enrolled: int | None, now_s: float) -> 
     connection.execute(insert(rounds).values(row | {"enrolled": enrolled}))
 
 
-def sum_owed(connection: Any) -> Fraction:
+def sum_unpaid_rho(connection: Any) -> Fraction:
     """Return what the open rounds cost that are charged when they close."""
     paid = select(charges.c.round).where(charges.c.device == "")
     wanted = select(rounds.c.rho).where(rounds.c.closed_s.is_(None), rounds.c.name.not_in(paid))
     return sum((Fraction(rho or 0) for rho in connection.scalars(wanted)), Fraction(0))
 
 
-def close(
+def close_round(
     connection: Any,
     name: bytes,
     values: Sequence[int | None],
@@ -203,7 +207,7 @@ def close(
     return True
 
 
-def abandon(connection: Any, name: bytes, now_s: float) -> bool:
+def abandon_round(connection: Any, name: bytes, now_s: float) -> bool:
     """Write that an open round was given up; what was planned may be asked anew, as another."""
     ended = update(rounds).where(rounds.c.name == name, rounds.c.closed_s.is_(None))
     given = ended.values(closed_s=now_s, outcome=ABANDONED, planned=name)
@@ -232,7 +236,7 @@ FOUND, LOST, ABANDONED, DELETED = "found", "lost", "abandoned", "deleted"
 _KNOWN = or_(rounds.c.outcome.is_(None), rounds.c.outcome != FOUND)
 
 
-class Lack(NamedTuple):
+class MissingRounds(NamedTuple):
     """What a ledger lacks: rounds up to the greatest that was found."""
 
     last: int  # the greatest number that it knows
@@ -242,26 +246,28 @@ class Lack(NamedTuple):
 def has_round(connection: Any, name: bytes) -> bool:
     """Return whether a round is in the ledger: asked from this store, or charged to it since."""
     there = connection.scalar(select(rounds.c.name).where(rounds.c.name == name, _KNOWN))
-    return there is not None or name in prices(connection, [name])
+    return there is not None or name in read_prices(connection, [name])
 
 
-def find_lack(connection: Any) -> Lack | None:
+def find_missing_rounds(connection: Any) -> MissingRounds | None:
     """Return what the ledger lacks, as far as it was found out; None where it lacks nothing."""
     wanted = select(rounds.c.number, rounds.c.mechanism, rounds.c.message)
     rows = connection.execute(wanted.where(rounds.c.outcome == FOUND)).all()
     if not rows:
         return None
     last = connection.scalar(select(func.max(rounds.c.number)).where(_KNOWN)) or 0
-    return Lack(last, {row.number: (row.mechanism, row.message) for row in rows})
+    return MissingRounds(last, {row.number: (row.mechanism, row.message) for row in rows})
 
 
-def make_lack_fault(connection: Any, place: Place, found: str = "") -> ForgottenFault | None:
+def make_missing_rounds_fault(
+    connection: Any, place: Place, found: str = ""
+) -> ForgottenFault | None:
     """Return what to raise where the ledger lacks something that anybody has found.
 
     Args:
         found: how, as the beginning of a sentence.
     """
-    if (lacks := find_lack(connection)) is None:
+    if (lacks := find_missing_rounds(connection)) is None:
         return None
     number = max(lacks.found)
     found = found or f"round {number} was found to be asked with this site's key"
@@ -300,7 +306,9 @@ def make_deletion_fault(connection: Any, place: Place) -> DeletedFault | None:
     return None if connection.scalar(gone) is None else DeletedFault(place)
 
 
-def write_found(connection: Any, asked: Asked, now_s: float, outcome: str = FOUND) -> None:
+def insert_found_round(
+    connection: Any, asked: AskedRound, now_s: float, outcome: str = FOUND
+) -> None:
     """Write the row of a round that was found, under its number, or the next where it is taken."""
     was = rounds.c.name == asked.name, rounds.c.outcome == FOUND
     connection.execute(delete(rounds).where(*was))
@@ -310,5 +318,5 @@ def write_found(connection: Any, asked: Asked, now_s: float, outcome: str = FOUN
     row = {"number": number, "mechanism": asked.plan.mechanism, "message": asked.message}
     row |= {"opened_s": now_s, "closed_s": now_s, "outcome": outcome, "name": asked.name}
     # No plan of ours is to find it: what comes next is asked under a number of its own.
-    row |= {"planned": digest(b"lost" + asked.name)[:4], "rho": str(asked.rho)}
+    row |= {"planned": hash_frame(b"lost" + asked.name)[:4], "rho": str(asked.rho)}
     connection.execute(insert(rounds).values(row))

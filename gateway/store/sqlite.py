@@ -17,7 +17,7 @@ from .places import Place
 ENDS = ("", "-wal", "-shm")  # of the names of a store's files
 
 
-def free_bytes(path: Path) -> int | None:
+def measure_free_bytes(path: Path) -> int | None:
     """Return how many bytes may still be written beside a file, or None where nobody knows."""
     try:
         found = os.statvfs(path.resolve().parent)
@@ -26,7 +26,7 @@ def free_bytes(path: Path) -> int | None:
     return found.f_bavail * found.f_frsize
 
 
-def keep_private(path: Path) -> None:
+def make_private(path: Path) -> None:
     """Let nobody but its owner read a store: which device spoke when, and what was refused.
 
     SQLite gives the files beside it the mode of the file itself, so that one is made first.
@@ -48,7 +48,7 @@ def keep_private(path: Path) -> None:
                 )
 
 
-def checkpoint(engine: Engine) -> bool:
+def empty_log(engine: Engine) -> bool:
     """Empty the log of SQLite; return whether it is empty."""
     borrowed = engine.raw_connection()  # it must not be in a transaction
     try:
@@ -65,7 +65,7 @@ def checkpoint(engine: Engine) -> bool:
     return not busy
 
 
-def rewrite(path: Path) -> None:
+def rewrite_file(path: Path) -> None:
     """Write a file anew that no store has open: what was deleted stands in its free pages.
 
     Raises:
@@ -84,7 +84,7 @@ def rewrite(path: Path) -> None:
         ) from fault
 
 
-def address(path: Path) -> str:
+def make_read_only_address(path: Path) -> str:
     """Return the address under which SQLite opens a file for reading and leaves nothing beside it.
 
     Without a log beside it nobody has it open, and SQLite would make one, which then belongs to
@@ -94,7 +94,7 @@ def address(path: Path) -> str:
     return path.resolve().as_uri() + ("?mode=ro" if log.exists() else "?mode=ro&immutable=1")
 
 
-def backup(place: Place, out: Path, *, again: bool = False) -> None:
+def backup_store(place: Place, out: Path, *, again: bool = False) -> None:
     """Write a copy of the store, as it is at one moment, to a file that must not be there.
 
     Args:
@@ -149,7 +149,7 @@ def find_copies(path: Path) -> list[str]:
     return sorted(one.name for kind in kinds for one in path.parent.glob(kind))
 
 
-def rescue(source: sqlite3.Connection, out: Path) -> None:
+def rescue_store(source: sqlite3.Connection, out: Path) -> None:
     """Write what a connection holds open, though its path may lead elsewhere, to a new file.
 
     Raises:
@@ -165,12 +165,12 @@ def rescue(source: sqlite3.Connection, out: Path) -> None:
 
 def _copy(place: Path, beside: Path) -> None:
     """Write the copy, and see that it is whole: SQLite's own check, and as many rows."""
-    where, began = address(place), place.stat()
+    where, began = make_read_only_address(place), place.stat()
     with closing(sqlite3.connect(where, uri=True, timeout=10, isolation_level=None)) as source:
         _write(source, beside)
     ended = place.stat()
     same = (began.st_mtime_ns, began.st_size) == (ended.st_mtime_ns, ended.st_size)
-    if where.endswith("immutable=1") and not (same and address(place) == where):
+    if where.endswith("immutable=1") and not (same and make_read_only_address(place) == where):
         raise sqlite3.DatabaseError("a gateway was started meanwhile; try again")
 
 
@@ -206,7 +206,7 @@ def _flush(path: Path) -> None:
         os.close(opened)
 
 
-def engine(path: Path) -> Engine:
+def make_engine(path: Path) -> Engine:
     """Return an engine on a file; nothing is opened yet."""
     # What a statement carried must not end up in a log with its error.
     engine = create_engine(f"sqlite:///{path}", hide_parameters=True)

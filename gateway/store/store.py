@@ -21,23 +21,23 @@ from sqlalchemy import Engine, Table, and_, bindparam, delete, exists, func, ins
 
 from ..faults import OperatorFault, OvertakenFault, ReplacedFault
 from ..service.intake.outcomes import (
-    Again,
     Alarm,
-    Asked,
+    AskedRound,
+    CountedReport,
     DeadLetter,
-    Heard,
-    Kept,
+    HeardMessage,
     Key,
-    Known,
+    KnownFacts,
     Letter,
+    SecondAnswer,
     Who,
 )
-from ..service.ledger import Charge, Ledger, counted_s, terms, unit_of
+from ..service.ledger import Charge, Ledger, find_counted_s, find_unit, make_terms
 from ..settings.deployment import Deployment
 from . import message_rows, round_rows, sqlite
 from .message_rows import insert_many
 from .opening import open_store
-from .places import Place, place_of
+from .places import Place, find_place
 from .schema import (
     alarms,
     filters,
@@ -124,13 +124,13 @@ class Store:
         self._engine, self._reads, self.identity = open_store(place, site)
 
     @classmethod
-    def of(cls, deployment: Deployment) -> "Store":
+    def open_for(cls, deployment: Deployment) -> "Store":
         """Return the store that a deployment names.
 
         Raises:
             OperatorFault: see `opening.open_store`.
         """
-        return cls(place_of(deployment), deployment.site.name)
+        return cls(find_place(deployment), deployment.site.name)
 
     @property
     def engine(self) -> Engine:
@@ -141,101 +141,103 @@ class Store:
         """Let go of the file."""
         self._engine.dispose()
 
-    def number_of(self, planned: bytes) -> int:
+    def find_number(self, planned: bytes) -> int:
         """Return the number that a planned round was sent under, or the next that is free.
 
         They only go up, whatever plans there have been: a device refuses a number it has passed.
         """
         with self._reads.connect() as connection:
-            return round_rows.number_of(connection, planned)
+            return round_rows.find_number(connection, planned)
 
-    def message_of(self, planned: bytes) -> bytes | None:
+    def find_message(self, planned: bytes) -> bytes | None:
         """Return the bytes in which a planned round was asked; None where it never was."""
         with self._reads.connect() as connection:
             wanted = select(rounds.c.message).where(rounds.c.planned == planned)
             return connection.scalar(wanted)
 
-    def opened_s(self, name: bytes | None = None) -> float | None:
+    def find_opened_s(self, name: bytes | None = None) -> float | None:
         """Return when a round was first asked, or the last of all; None when it never was."""
         wanted = select(func.max(rounds.c.opened_s))
         with self._reads.connect() as connection:
             return connection.scalar(wanted if name is None else wanted.filter_by(name=name))
 
-    def closed_s(self, name: bytes) -> float | None:
+    def find_closed_s(self, name: bytes) -> float | None:
         """Return when a round ended, None while it has not."""
         with self._reads.connect() as connection:
             return connection.scalar(select(rounds.c.closed_s).where(rounds.c.name == name))
 
-    def answered_s(self, name: bytes) -> float | None:
+    def find_answered_s(self, name: bytes) -> float | None:
         """Return when the first report that counts in a round came; None before there is one."""
         with self._reads.connect() as connection:
             wanted = select(func.min(reports.c.taken_s)).where(reports.c.round == name)
             return connection.scalar(wanted)
 
-    def known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> Known:
+    def read_known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> KnownFacts:
         """Return what is in the store of a batch: its keys, and the (round, device) it answers."""
         with self._reads.connect() as connection:
-            prices = round_rows.prices(connection, {name for name, _ in answers})
+            prices = round_rows.read_prices(connection, {name for name, _ in answers})
             seen = message_rows.find_seen(connection, keys)
-            return Known(seen, prices, message_rows.find_answered(connection, answers))
+            return KnownFacts(seen, prices, message_rows.find_answered(connection, answers))
 
-    def answers(self, name: bytes) -> list[tuple[str, bytes]]:
+    def list_answers(self, name: bytes) -> list[tuple[str, bytes]]:
         """Return (device, frame) of every report that counts in a round."""
         wanted = select(reports.c.device, reports.c.frame).where(reports.c.round == name)
         with self._reads.connect() as connection:
             return [(row[0], row[1]) for row in connection.execute(wanted.order_by("device"))]
 
-    def newest(self) -> dict[Who, tuple[int, int]]:
+    def read_newest_numbers(self) -> dict[Who, tuple[int, int]]:
         """Return the greatest (epoch, seq) that each device has used, under each of its keys."""
         with self._reads.connect() as connection:
             rows = connection.execute(select(newest))
             return {(row.device, row.key_id): (row.epoch, row.seq) for row in rows}
 
-    def alarms(self) -> dict[Who, tuple[str, int]]:
+    def list_alarms(self) -> dict[Who, tuple[str, int]]:
         """Return why devices need a new key, and how often that was found."""
         with self._reads.connect() as connection:
             rows = connection.execute(select(alarms))
             return {(row.device, row.key_id): (row.why, row.times) for row in rows}
 
-    def release(self, name: bytes) -> tuple[list[int | None], int] | None:
+    def read_release(self, name: bytes) -> tuple[list[int | None], int] | None:
         """Return (values, reports) of a closed round, or None when it is not closed."""
         wanted = select(releases.c["values"], releases.c.reports).where(releases.c.round == name)
         with self._reads.connect() as connection:
             row = connection.execute(wanted).first()
             return None if row is None else (json.loads(row[0]), row[1])
 
-    def map_of(self, name: bytes) -> str | None:
+    def read_map(self, name: bytes) -> str | None:
         """Return the map of a round as it was published, or None."""
         with self._reads.connect() as connection:
             return connection.scalar(select(maps.c.body).where(maps.c.round == name))
 
-    def load_vacant(self) -> bytes | None:
+    def load_empty_room(self) -> bytes | None:
         """Return the empty room as the last map left it, None before there is one."""
         with self._reads.connect() as connection:
             return connection.scalar(select(empty_room.c.state))
 
-    def charges(self) -> tuple[Charge, ...]:
+    def list_charges(self) -> tuple[Charge, ...]:
         """Return everything that was charged, and still counts in a window, oldest first."""
         with self._reads.connect() as connection:
-            since_s = counted_s(round_rows.promise(connection))
-            return round_rows.list_charged(connection, since_s)
+            since_s = find_counted_s(round_rows.read_terms(connection))
+            return round_rows.list_charges(connection, since_s)
 
-    def first_charge_lapses_s(self) -> float | None:
-        """Return when the first of `charges` counts no more, by the wall's clock.
+    def find_first_lapse_s(self) -> float | None:
+        """Return when the first of `list_charges` counts no more, by the wall's clock.
 
         None where none counts, or none ever lapses.
         """
         with self._reads.connect() as connection:
-            return round_rows.first_end_s(connection, counted_s(round_rows.promise(connection)))
+            return round_rows.find_first_lapse_s(
+                connection, find_counted_s(round_rows.read_terms(connection))
+            )
 
-    def refused(self, limit: int = 100) -> list[DeadLetter]:
+    def list_refused(self, limit: int = 100) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""
         wanted = select(refused.c.topic, refused.c.why, refused.c.frame, refused.c.kind)
         with self._reads.connect() as connection:
             rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
             return [DeadLetter(*row) for row in rows]
 
-    def check(self, promised: str, budget: Fraction) -> None:
+    def check_promise(self, promised: str, budget: Fraction) -> None:
         """Hold a promise against what was promised here before; a smaller one is kept.
 
         Nothing is kept before the first charge, for nobody has been promised anything by then.
@@ -248,11 +250,11 @@ class Store:
         """
         with self._reads.connect() as connection:
             self._check_whole(connection)
-            round_rows.check(connection, promised, budget)
-            least = round_rows.budget(connection)
+            round_rows.check_terms_and_budget(connection, promised, budget)
+            least = round_rows.read_budget(connection)
         if least is not None and budget < least:
             with self._engine.begin() as connection:
-                round_rows.hold_to(connection, promised, budget)
+                round_rows.write_terms(connection, promised, budget)
 
     def end_promise(self) -> tuple[int, Fraction] | None:
         """End the promise for another; see `round_rows.end_promise`.
@@ -261,7 +263,7 @@ class Store:
             OperatorFault: a round is open, or rounds are missing here.
         """
         with self._engine.begin() as connection:
-            round_rows.lock(connection)
+            round_rows.lock_charges(connection)
             self._check_whole(connection)
             self._check_paid(connection)
             return round_rows.end_promise(connection, time.time())
@@ -273,21 +275,26 @@ class Store:
             OperatorFault: rounds are missing here, or one is open that is charged when it closes.
         """
         with self._engine.begin() as connection:
-            round_rows.lock(connection)
-            if fault := round_rows.make_lack_fault(connection, self.place):
+            round_rows.lock_charges(connection)
+            if fault := round_rows.make_missing_rounds_fault(connection, self.place):
                 raise fault
             self._check_paid(connection)
             round_rows.delete_gathered(connection, time.time())
 
     def _check_paid(self, connection: Any) -> None:
-        if round_rows.sum_owed(connection):
+        if round_rows.sum_unpaid_rho(connection):
             raise OperatorFault(
                 "a round of the promise that is to end is still open, and is charged only when "
                 "it closes. Let heatveil serve close it first, with the former deployment file"
             )
 
     def open_round(
-        self, asked: Asked, budget: Fraction, *, paid: bool = True, enrolled: int | None = None
+        self,
+        asked: AskedRound,
+        budget: Fraction,
+        *,
+        paid: bool = True,
+        enrolled: int | None = None,
     ) -> str:
         """Charge a round and keep its bytes; return why it must not be opened, or nothing.
 
@@ -304,37 +311,37 @@ class Store:
                 promised to stay within less; or rounds are missing here, which others found out.
             OvertakenFault: another gateway has opened this one meanwhile, under a key of its own.
         """
-        now_s, promised = time.time(), terms(asked.plan.guarantee)
+        now_s, promised = time.time(), make_terms(asked.plan.guarantee)
         with self._engine.begin() as connection:
-            round_rows.lock(connection)
+            round_rows.lock_charges(connection)
             self._check_whole(connection)
-            round_rows.check(connection, promised, budget)
-            if round_rows.is_known(connection, asked.name):
+            round_rows.check_terms_and_budget(connection, promised, budget)
+            if round_rows.is_opened(connection, asked.name):
                 return ""
-            if round_rows.is_taken(connection, asked):
+            if round_rows.is_opened_as_another(connection, asked):
                 raise OvertakenFault
             held, charged = (
-                Charge(round_rows.sum_owed(connection)),
-                round_rows.list_charged(connection, counted_s(promised)),
+                Charge(round_rows.sum_unpaid_rho(connection)),
+                round_rows.list_charges(connection, find_counted_s(promised)),
             )
-            known = round_rows.count_charged(connection)
+            known = round_rows.count_charges(connection)
             if known < self._charges:
                 raise ReplacedFault(
                     f"the ledger in {self.place} has {known} charges, but had "
                     f"{self._charges} before: an older copy has replaced it"
                 )
             self._charges = known
-            ledger = Ledger(budget, charged).charged([held])
-            unit = unit_of(asked.plan.guarantee)
-            if why := ledger.refusal(asked.plan.number, asked.rho, unit):
+            ledger = Ledger(budget, charged).add_charges([held])
+            unit = find_unit(asked.plan.guarantee)
+            if why := ledger.explain_refusal(asked.plan.number, asked.rho, unit):
                 return why
-            round_rows.write(connection, asked, enrolled, now_s)
+            round_rows.insert_round(connection, asked, enrolled, now_s)
             if paid:
-                round_rows.charge(connection, asked.name, Charge(asked.rho), now_s)
-            round_rows.hold_to(connection, promised, budget)
+                round_rows.insert_charge(connection, asked.name, Charge(asked.rho), now_s)
+            round_rows.write_terms(connection, promised, budget)
         return ""
 
-    def witness(self, asked: Asked, found: str) -> None:
+    def record_found_round(self, asked: AskedRound, found: str) -> None:
         """Hold the ledger against a round that was asked with the site's key.
 
         Args:
@@ -344,47 +351,49 @@ class Store:
             ForgottenFault: the ledger does not know it; from then on whatever writes here, too.
         """
         with self._engine.begin() as connection:
-            round_rows.lock(connection)
+            round_rows.lock_charges(connection)
             if round_rows.has_round(connection, asked.name):
                 return
-            round_rows.write_found(connection, asked, time.time())
-            fault = round_rows.make_lack_fault(connection, self.place, found)
+            round_rows.insert_found_round(connection, asked, time.time())
+            fault = round_rows.make_missing_rounds_fault(connection, self.place, found)
         if fault is not None:
-            self.identity.condemn(fault)
+            self.identity.declare_lost(fault)
 
     def _check_whole(self, connection: Any) -> None:
-        for look in (round_rows.make_lack_fault, round_rows.make_deletion_fault):
+        for look in (round_rows.make_missing_rounds_fault, round_rows.make_deletion_fault):
             if fault := look(connection, self.place):
                 raise fault
 
-    def lack(self) -> round_rows.Lack | None:
+    def find_missing_rounds(self) -> round_rows.MissingRounds | None:
         """Return what the ledger lacks, as far as it was found out, or None."""
         with self._reads.connect() as connection:
-            return round_rows.find_lack(connection)
+            return round_rows.find_missing_rounds(connection)
 
-    def charge_lost(self, lost: Sequence[Asked], promised: str, budget: Fraction) -> None:
+    def charge_lost_rounds(
+        self, lost: Sequence[AskedRound], promised: str, budget: Fraction
+    ) -> None:
         """Have rounds charged that the ledger lacks, which may be more than the budget holds.
 
         Args:
             lost: of one whose rho is nought only the number is used up.
-            promised, budget: of the deployment, as for `check`.
+            promised, budget: of the deployment, as for `check_promise`.
         """
         now_s = time.time()
         with self._engine.begin() as connection:
-            round_rows.lock(connection)
-            round_rows.check(connection, promised, budget)
+            round_rows.lock_charges(connection)
+            round_rows.check_terms_and_budget(connection, promised, budget)
             for one in lost:
-                round_rows.write_found(connection, one, now_s, round_rows.LOST)
+                round_rows.insert_found_round(connection, one, now_s, round_rows.LOST)
                 if one.rho:
-                    round_rows.charge(connection, one.name, Charge(one.rho), now_s)
-                    round_rows.hold_to(connection, promised, budget)
+                    round_rows.insert_charge(connection, one.name, Charge(one.rho), now_s)
+                    round_rows.write_terms(connection, promised, budget)
 
-    def keep(
+    def keep_batch(
         self,
-        kept: Sequence[Kept],
+        kept: Sequence[CountedReport],
         letters: Sequence[DeadLetter] = (),
-        extra: Sequence[Again] = (),
-        more: Sequence[Heard] = (),
+        extra: Sequence[SecondAnswer] = (),
+        more: Sequence[HeardMessage] = (),
         alarms: Sequence[Alarm] = (),
     ) -> None:
         """Keep a batch: what counts, dead letters, charges for second answers, the rest.
@@ -395,12 +404,12 @@ class Store:
         now_s = time.time()
         with self._engine.begin() as connection:
             self._before(connection, kept)
-            message_rows.keep(connection, kept, more, now_s)
-            message_rows.refuse(connection, letters, now_s)
-            round_rows.charge_again(connection, extra, now_s)
+            message_rows.insert_reports(connection, kept, more, now_s)
+            message_rows.insert_dead_letters(connection, letters, now_s)
+            round_rows.charge_second_answers(connection, extra, now_s)
             message_rows.raise_alarms(connection, alarms, now_s)
 
-    def _before(self, connection: Any, kept: Sequence[Kept]) -> None:
+    def _before(self, connection: Any, kept: Sequence[CountedReport]) -> None:
         """Do what must be done in the transaction that keeps a batch: a part's store does."""
 
     def close_round(
@@ -430,7 +439,7 @@ class Store:
         """
         now_s = time.time()
         with self._engine.begin() as connection:
-            round_rows.lock(connection)
+            round_rows.lock_charges(connection)
             if round_rows.is_abandoned(connection, name) or (
                 summed is not None
                 and (
@@ -439,23 +448,23 @@ class Store:
                 )
             ):
                 raise OvertakenFault
-            if not round_rows.close(connection, name, values, count, outcome, now_s):
+            if not round_rows.close_round(connection, name, values, count, outcome, now_s):
                 return False
             if charge is not None:
-                round_rows.charge(connection, name, charge, now_s)
+                round_rows.insert_charge(connection, name, charge, now_s)
             _post(connection, post, now_s)
         return True
 
-    def abandon(self, name: bytes, charge: Charge) -> None:
+    def abandon_round(self, name: bytes, charge: Charge) -> None:
         """Give up an open round, of which nothing will be released from here, and charge it.
 
         For it may have been: a store that was put back does not know what it lacks.
         """
         now_s = time.time()
         with self._engine.begin() as connection:
-            round_rows.lock(connection)
-            if round_rows.abandon(connection, name, now_s):
-                round_rows.charge(connection, name, charge, now_s)
+            round_rows.lock_charges(connection)
+            if round_rows.abandon_round(connection, name, now_s):
+                round_rows.insert_charge(connection, name, charge, now_s)
 
     def keep_map(
         self, name: bytes, body: str, post: Sequence[Letter] = (), vacant: Vacant | None = None
@@ -468,14 +477,14 @@ class Store:
                 insert_many(connection, empty_room, _EMPTY, [(1, *vacant)], LATER)
             _post(connection, post, now_s)
 
-    def letters(self, limit: int = 100) -> list[Letter]:
+    def list_letters(self, limit: int = 100) -> list[Letter]:
         """Return the letters that the broker has not acknowledged, oldest first."""
         wanted = select(outbox.c.id, outbox.c.topic, outbox.c.payload, outbox.c.retain)
         with self._reads.connect() as connection:
             rows = connection.execute(wanted.order_by(outbox.c.id).limit(limit))
             return [Letter(*row) for row in rows]
 
-    def post(self, letters: Sequence[Letter]) -> None:
+    def add_letters(self, letters: Sequence[Letter]) -> None:
         """Put letters in the outbox: what is published without anything new being kept."""
         with self._engine.begin() as connection:
             _post(connection, letters, time.time())
@@ -485,7 +494,7 @@ class Store:
         with self._engine.begin() as connection:
             connection.execute(_STRIKE_OUT, [{"letter": one} for one in ids])
 
-    def filters(self, client: str) -> set[str]:
+    def list_filters(self, client: str) -> set[str]:
         """Return what a session that lasts at the broker is subscribed to, as far as we know."""
         with self._reads.connect() as connection:
             wanted = select(filters.c.topic).where(filters.c.client == client)
@@ -505,7 +514,7 @@ class Store:
         with self._engine.begin() as connection:
             insert_many(connection, quarantine, columns, [row], "ON CONFLICT DO NOTHING")
 
-    def free(self, name: str) -> None:
+    def let_back(self, name: str) -> None:
         """Keep that a device is no longer shut out."""
         with self._engine.begin() as connection:
             connection.execute(delete(quarantine).where(quarantine.c.device == name))
@@ -515,18 +524,18 @@ class Store:
         with self._reads.connect() as connection:
             return message_rows.list_shut_out(connection)
 
-    def keep_jumped(self, names: Collection[str]) -> None:
+    def keep_jumped_clocks(self, names: Collection[str]) -> None:
         """Keep whose clocks jumped in a sleep, in place of what was kept before."""
         with self._engine.begin() as connection:
             connection.execute(delete(jumped))
             insert_many(connection, jumped, ("device",), [(name,) for name in sorted(names)])
 
-    def list_jumped(self) -> set[str]:
+    def list_jumped_clocks(self) -> set[str]:
         """Return the devices whose clocks jumped in a sleep."""
         with self._reads.connect() as connection:
             return set(connection.scalars(select(jumped.c.device)))
 
-    def retain(
+    def forget_older(
         self,
         now_s: float,
         keep_days: float | None,
@@ -553,21 +562,21 @@ class Store:
                 time.sleep(PAUSE_S)
         return gone
 
-    def free_bytes(self) -> int | None:
+    def measure_free_bytes(self) -> int | None:
         """Return how much room there is beside the file; None at PostgreSQL."""
-        return sqlite.free_bytes(self.place) if isinstance(self.place, Path) else None
+        return sqlite.measure_free_bytes(self.place) if isinstance(self.place, Path) else None
 
-    def checkpoint(self) -> bool:
+    def empty_log(self) -> bool:
         """Write what is in SQLite's log into the file, and empty the log.
 
         Returns False, after a second at the most, while a reader needs the log.
         """
-        return not isinstance(self.place, Path) or sqlite.checkpoint(self._engine)
+        return not isinstance(self.place, Path) or sqlite.empty_log(self._engine)
 
     def write_back(self) -> bool:
-        """Mark the file anew as this gateway's, and empty its log; as `checkpoint`."""
-        self.identity.mark()
-        done = self.checkpoint()
+        """Mark the file anew as this gateway's, and empty its log; as `empty_log`."""
+        self.identity.write_mark()
+        done = self.empty_log()
         self.identity.check()  # from now on the mark of before is none
         return done
 
@@ -578,7 +587,7 @@ class Store:
             OperatorFault: there is something already, or it cannot be written; or this is
                 PostgreSQL, which has a tool of its own.
         """
-        sqlite.backup(self.place, path)
+        sqlite.backup_store(self.place, path)
 
 
 def _post(connection: Any, more: Sequence[Letter], now_s: float) -> None:

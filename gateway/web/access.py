@@ -31,7 +31,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..faults import OperatorFault, text_of
+from ..faults import OperatorFault, read_small_file
 from ..logs import log
 from ..loopback import is_loopback
 from .records import OURS, Refusal
@@ -40,7 +40,7 @@ LEAST = 16
 _PRINTED = re.compile(r"[\x21-\x7e]+")
 
 
-def read(path: Path | None, key: str = "token_file") -> str | None:
+def read_token(path: Path | None, key: str = "token_file") -> str | None:
     """Return the token in a file, or None where there is no file.
 
     Args:
@@ -52,7 +52,7 @@ def read(path: Path | None, key: str = "token_file") -> str | None:
     if path is None:
         return None
     needed = f"whoever looks at the page has to show what is in it. Mend {key} under [page], or"
-    token = text_of(path, "the token file", f"{needed} who may read the file").strip()
+    token = read_small_file(path, "the token file", f"{needed} who may read the file").strip()
     if len(token) < LEAST or not _PRINTED.fullmatch(token):
         raise OperatorFault(
             f"the token in {path} is {len(token)} characters, and needs to be {LEAST} or more of "
@@ -62,7 +62,7 @@ def read(path: Path | None, key: str = "token_file") -> str | None:
     return token
 
 
-def check_differ(token: str | None, viewer: str | None) -> None:
+def check_tokens_differ(token: str | None, viewer: str | None) -> None:
     """Check that an operator's token is not a viewer's, too.
 
     Raises:
@@ -137,7 +137,7 @@ class Door:
         """Whether there is a token at all."""
         return bool(self._tokens)
 
-    def check(self, address: str, authorization: str, cookie: str) -> Session:
+    def authenticate(self, address: str, authorization: str, cookie: str) -> Session:
         """Return whose token or cookie was shown.
 
         Raises:
@@ -146,7 +146,7 @@ class Door:
         if not self.locked:
             return OPEN
         session = self._read(cookie)
-        if session is not None and self.is_on(session):
+        if session is not None and self.is_valid(session):
             return session
         scheme, _, given = authorization.partition(" ")
         if scheme.lower() != "bearer":
@@ -159,7 +159,7 @@ class Door:
         Raises:
             Refusal: it is another, or too many from this address were.
         """
-        where, now_s = network_of(address), self._clock()
+        where, now_s = find_network(address), self._clock()
         count, at_s = self._wrong.get(where, (0.0, now_s))
         count = max(count - max(now_s - at_s, 0) / EVERY_S, 0)
         if count > WRONG - 1:
@@ -184,25 +184,25 @@ class Door:
             self._wrong.popitem(last=False)
         raise WRONG_ONE
 
-    def is_on(self, session: Session) -> bool:
+    def is_valid(self, session: Session) -> bool:
         """Return whether a session has neither run out nor been signed out."""
         ended = self._ended[session.role]
         return session.until_s > self._clock() and session.sign_in not in ended
 
-    def renew(self, session: Session) -> Session:
+    def renew_session(self, session: Session) -> Session:
         """Return the session as it goes on: a viewer's begins anew, an operator's does not."""
         return session if session.names_devices else self._begin(VIEWER, session.sign_in)
 
-    def end(self, cookie: str) -> None:
+    def end_session(self, cookie: str) -> None:
         """End the session of a cookie and of all that were renewed from it."""
         session = self._read(cookie)
-        if session is not None and self.is_on(session):
+        if session is not None and self.is_valid(session):
             ended = self._ended[session.role]
             ended[session.sign_in] = None
             if len(ended) > ENDED:
                 ended.popitem(last=False)
 
-    def cookie(self, session: Session) -> str:
+    def make_cookie(self, session: Session) -> str:
         """Return what a browser keeps of a session."""
         said = f"{session.role}.{int(session.until_s)}.{session.sign_in}"
         return f"{said}.{self._sign(session.role, said)}"
@@ -225,12 +225,12 @@ class Door:
         return hmac.digest(self._keys[role], said.encode(), "sha256").hex()
 
 
-def network_of(address: str) -> str:
+def find_network(address: str) -> str:
     """Return whom to hold an attempt against: of IPv6, the network that one customer has.
 
-    >>> network_of("192.0.2.7"), network_of("2001:db8::1:2:3"), network_of("?")
+    >>> find_network("192.0.2.7"), find_network("2001:db8::1:2:3"), find_network("?")
     ('192.0.2.7', '2001:db8::', '?')
-    >>> network_of("::ffff:192.0.2.7")  # as one that listens on :: sees it
+    >>> find_network("::ffff:192.0.2.7")  # as one that listens on :: sees it
     '192.0.2.7'
     """
     try:
@@ -254,7 +254,7 @@ class Shown(msgspec.Struct, forbid_unknown_fields=True):
     token: Annotated[str, Meta(max_length=1024)]
 
 
-def session_routes(door: Door) -> list[Route]:
+def make_session_routes(door: Door) -> list[Route]:
     """Return the one address."""
 
     async def enter(request: Request) -> Response:
@@ -264,25 +264,25 @@ def session_routes(door: Door) -> list[Route]:
         async for part in request.stream():
             body += part
             if len(body) > BODY:
-                raise too_long(BODY)
+                raise make_too_long_refusal(BODY)
         try:
             shown = msgspec.json.decode(body, type=Shown)
         except msgspec.MsgspecError as fault:
             raise Refusal(400, "body", str(fault), 'send {"token": "..."}') from None
-        session = door.try_token(address_of(request), shown.token) if door.locked else OPEN
+        session = door.try_token(find_address(request), shown.token) if door.locked else OPEN
         return _let_in(request, door, session)
 
     async def look(request: Request) -> Response:
         try:
-            session = door.check(address_of(request), *read_tokens(request))
+            session = door.authenticate(find_address(request), *read_tokens(request))
         except Refusal as fault:
             if fault.status != 401:
                 raise
             return Response(b'{"open":false}', media_type="application/json")
-        return _let_in(request, door, door.renew(session))
+        return _let_in(request, door, door.renew_session(session))
 
     async def leave(request: Request) -> Response:
-        door.end(read_tokens(request)[1])
+        door.end_session(read_tokens(request)[1])
         answer = Response(None, 204)
         answer.delete_cookie(_name(request), httponly=True, samesite="strict")
         return answer
@@ -299,18 +299,18 @@ def read_tokens(request: HTTPConnection) -> tuple[str, str]:
     return request.headers.get("authorization", ""), request.cookies.get(_name(request), "")
 
 
-def session_of(request: HTTPConnection) -> Session:
+def find_session(request: HTTPConnection) -> Session:
     """Return who asks, where not anybody may."""
     session: Session = request.scope["session"]
     return session
 
 
-def address_of(request: HTTPConnection) -> str:
+def find_address(request: HTTPConnection) -> str:
     """Return who asks."""
     return request.client.host if request.client else ""
 
 
-def too_long(most: int) -> Refusal:
+def make_too_long_refusal(most: int) -> Refusal:
     """Return the refusal of a body that nobody needs to send."""
     return Refusal(
         413,
@@ -328,7 +328,7 @@ def _let_in(request: Request, door: Door, session: Session) -> Response:
     if door.locked:
         answer.set_cookie(
             _name(request),
-            door.cookie(session),
+            door.make_cookie(session),
             max_age=SESSION_S[session.role],
             secure=request.url.scheme == "https",  # as a proxy on this machine says
             httponly=True,
@@ -405,11 +405,11 @@ class Guarded:
             scope["session"] = self._check(HTTPConnection(scope))
             await self._app(scope, receive, sending)
         except Refusal as fault:
-            await fault.response()(scope, receive, sending)
+            await fault.make_response()(scope, receive, sending)
         except Exception:
             log.exception("the page could not answer")
             if not started:
-                await OURS.response()(scope, receive, sending)
+                await OURS.make_response()(scope, receive, sending)
 
     def _check(self, request: HTTPConnection) -> Session | None:
         """Return who asks, None where anybody may, before anything is done for a request.
@@ -425,10 +425,10 @@ class Guarded:
             raise FRAMED
         length = request.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > BODY:
-            raise too_long(BODY)
+            raise make_too_long_refusal(BODY)
         if request.scope["path"] in self._free:
             return None
-        return self._door.check(address_of(request), *read_tokens(request))
+        return self._door.authenticate(find_address(request), *read_tokens(request))
 
     def _check_host(self, given: str) -> None:
         """Check by which name we were asked for.

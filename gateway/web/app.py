@@ -37,8 +37,17 @@ from . import access, feed
 from .access import Door, Guarded
 from .feed import Feed
 from .operations import OPERATIONS, Operation
-from .parts import Parts, Reading, probe_routes
-from .records import KIND, OURS, Nothing, Problem, Refusal, check_accepts, parse, refuse_missing
+from .parts import Parts, Reading, make_probe_routes
+from .records import (
+    KIND,
+    OURS,
+    Nothing,
+    Problem,
+    Refusal,
+    check_accepts,
+    make_missing_refusal,
+    parse_parameters,
+)
 
 BASE = "/api/v1"
 REF = "#/components/schemas/{name}"
@@ -59,7 +68,7 @@ COMMON = {
 }
 
 
-def document(needs_token: bool) -> dict[str, Any]:
+def describe_api(needs_token: bool) -> dict[str, Any]:
     """Return the description of the whole API."""
     records = [one.answers for one in OPERATIONS] + [Problem]
     schemas, components = msgspec.json.schema_components(records, ref_template=REF)
@@ -148,14 +157,14 @@ class _Answer(NamedTuple):
     until_s: float
 
 
-class Shared:
+class RecentAnswers:
     """The answers of the last moment; lives on the event loop."""
 
     def __init__(self, reading: Reading, feed: Feed) -> None:
         self._reading, self._feed = reading, feed
         self._held: OrderedDict[Hashable, _Answer] = OrderedDict()
 
-    async def answer(self, asked: Hashable, make: Callable[[], bytes]) -> bytes:
+    async def find_or_make(self, asked: Hashable, make: Callable[[], bytes]) -> bytes:
         """Return what `make` returns, or did for somebody else just now.
 
         Raises:
@@ -164,7 +173,7 @@ class Shared:
         now_s, told = asyncio.get_running_loop().time(), self._feed.number
         held = self._held.pop(asked, None)
         if held is None or held.told != told or held.until_s < now_s or _fail(held.body):
-            reading = asyncio.ensure_future(self._reading.run(make))
+            reading = asyncio.ensure_future(self._reading.run_in_thread(make))
             reading.add_done_callback(_fail)  # looked at, even if whoever asked has gone
             held = _Answer(reading, told, now_s + FRESH_S)
         self._held[asked] = held
@@ -180,17 +189,19 @@ def _fail(body: "asyncio.Task[bytes]") -> bool:
 JSON = "application/json"
 
 
-def api_routes(parts: Parts, reading: Reading, others: Reading, needs_token: bool) -> list[Route]:
+def make_api_routes(
+    parts: Parts, reading: Reading, others: Reading, needs_token: bool
+) -> list[Route]:
     """Return a route for each operation, and for what describes them.
 
     Args:
         others: reads the stores of other gateways, so that no look at ours waits for them.
     """
-    described = msgspec.json.encode(document(needs_token))
-    shared, theirs = Shared(reading, parts.feed), Shared(others, parts.feed)
+    described = msgspec.json.encode(describe_api(needs_token))
+    shared, theirs = RecentAnswers(reading, parts.feed), RecentAnswers(others, parts.feed)
 
     async def openapi(request: Request) -> Response:
-        parse(Nothing, {}, request.scope["query_string"])
+        parse_parameters(Nothing, {}, request.scope["query_string"])
         check_accepts(request, JSON)
         return Response(described, media_type=JSON)
 
@@ -204,23 +215,23 @@ def api_routes(parts: Parts, reading: Reading, others: Reading, needs_token: boo
 
 
 def _endpoint(
-    one: Operation, parts: Parts, shared: Shared
+    one: Operation, parts: Parts, shared: RecentAnswers
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers one operation."""
     asks = one.asks
 
     async def endpoint(request: Request) -> Response:
         check_accepts(request, JSON)
-        if one.names_devices and not access.session_of(request).names_devices:
+        if one.names_devices and not access.find_session(request).names_devices:
             raise access.OPERATORS
-        wanted = parse(asks, request.path_params, request.scope["query_string"])
+        wanted = parse_parameters(asks, request.path_params, request.scope["query_string"])
         key = request.url.path, request.scope["query_string"]
 
         def make() -> bytes:
             return msgspec.json.encode(one.answer(parts, wanted))
 
         try:
-            body = await shared.answer(key, make) if one.stored else make()
+            body = await shared.find_or_make(key, make) if one.stored else make()
         except Refusal:
             raise
         except Exception:
@@ -315,7 +326,7 @@ def read_picture(path: Path | None) -> tuple[bytes, str] | None:
     return body, kind
 
 
-def application(
+def make_application(
     parts: Parts, door: Door | None = None, hosts: Collection[str] | None = None
 ) -> Starlette:
     """Return the web application that shows what the parts know.
@@ -328,21 +339,21 @@ def application(
 
     async def floor(request: Request) -> Response:
         if parts.picture is None:
-            raise refuse_missing("picture of the floor")
+            raise make_missing_refusal("picture of the floor")
         return Response(parts.picture[0], media_type=parts.picture[1])
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        parts.feed.opened()
+        parts.feed.start()
         yield
         reading.close()
         others.close()
 
     routes = [
-        *access.session_routes(door),
-        feed.event_route(parts.feed, door),
-        *api_routes(parts, reading, others, door.locked),
-        *probe_routes(parts, reading),
+        *access.make_session_routes(door),
+        feed.make_event_route(parts.feed, door),
+        *make_api_routes(parts, reading, others, door.locked),
+        *make_probe_routes(parts, reading),
         Route("/floor", floor),
         *(Route(path, _answer_file) for path in FILES),
     ]
@@ -358,7 +369,7 @@ def make_probe(parts: Parts, door: Door, hosts: Collection[str] | None = None) -
         yield
         reading.close()
 
-    return _guard(probe_routes(parts, reading), door, hosts, {"/livez"}, lifespan)
+    return _guard(make_probe_routes(parts, reading), door, hosts, {"/livez"}, lifespan)
 
 
 def _guard(
@@ -379,7 +390,7 @@ def _guard(
 
 
 async def _refuse(request: Request, fault: Any) -> Response:
-    return cast(Refusal, fault).response()
+    return cast(Refusal, fault).make_response()
 
 
 async def _wrong(request: Request, fault: Any) -> Response:
@@ -394,4 +405,4 @@ async def _wrong(request: Request, fault: Any) -> Response:
         fault.status_code,
         ("request", HTTPStatus(fault.status_code).phrase, "see /api/v1/openapi.json"),
     )
-    return Refusal(fault.status_code, code, why, do, fault.headers).response()
+    return Refusal(fault.status_code, code, why, do, fault.headers).make_response()

@@ -23,8 +23,8 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ..logs import log
-from .access import Door, Session, session_of
-from .records import Refusal, Resumed, check_accepts, parse
+from .access import Door, Session, find_session
+from .records import Refusal, Resumed, check_accepts, parse_parameters
 
 Event = dict[str, Any]
 KEPT = 8  # of each kind
@@ -41,7 +41,7 @@ def is_shown(kind: str, shown: Collection[str] | None) -> bool:
     return shown is None or kind in shown
 
 
-class Told(NamedTuple):
+class NumberedEvent(NamedTuple):
     """An event with its number and its bytes."""
 
     number: int
@@ -49,33 +49,33 @@ class Told(NamedTuple):
     frame: bytes
 
 
-class Kept:
+class EventHistory:
     """The last events of each kind since this start; not thread safe."""
 
     def __init__(self, size: int = KEPT) -> None:
         self._size = size
         self._start = secrets.token_hex(4)  # numbers of another start mean nothing here
         self.number = 0
-        self._kinds: dict[str, deque[Told]] = {}
+        self._kinds: dict[str, deque[NumberedEvent]] = {}
         self._lost: dict[str, int] = {}  # of each kind the newest that was overwritten
 
-    def add(self, event: Event) -> Told:
+    def add_event(self, event: Event) -> NumberedEvent:
         """Number an event and keep it."""
         self.number += 1
         kind = event["kind"]
-        told = Told(self.number, event, self._framed(kind, event))
+        told = NumberedEvent(self.number, event, self._framed(kind, event))
         held = self._kinds.setdefault(kind, deque(maxlen=self._size))
         if len(held) == self._size:
             self._lost[kind] = held[0].number
         held.append(told)
         return told
 
-    def latest(self, shown: Collection[str] | None = None) -> list[Told]:
+    def list_latest(self, shown: Collection[str] | None = None) -> list[NumberedEvent]:
         """Return the last of each kind, oldest first."""
         last = (held[-1] for kind, held in self._kinds.items() if is_shown(kind, shown))
         return sorted(last, key=lambda one: one.number)
 
-    def after(self, id: str, shown: Collection[str] | None = None) -> Sequence[Told]:
+    def list_after(self, id: str, shown: Collection[str] | None = None) -> Sequence[NumberedEvent]:
         """Return what was told after the event of this id, or a `reset` with all there is."""
         start, _, number = id.partition(":")
         whole = number.isdecimal() and number.isascii() and len(number) < 16
@@ -88,10 +88,10 @@ class Kept:
         missed = [one for each in held for one in each if one.number > since]
         return sorted(missed, key=lambda one: one.number)
 
-    def _reset(self, why: str, shown: Collection[str] | None) -> Told:
-        events = {one.event["kind"]: one.event for one in self.latest(shown)}
+    def _reset(self, why: str, shown: Collection[str] | None) -> NumberedEvent:
+        events = {one.event["kind"]: one.event for one in self.list_latest(shown)}
         event = {"kind": "reset", "why": why, "events": events}
-        return Told(self.number, event, self._framed("reset", event))
+        return NumberedEvent(self.number, event, self._framed("reset", event))
 
     def _framed(self, kind: str, event: Event) -> bytes:
         data = msgspec.json.encode(event, enc_hook=str)  # a sentence with a code is text, too
@@ -112,21 +112,23 @@ BEAT_S = 10.0  # a sign of life for whoever has heard nothing
 class Viewer:
     """One page that is open somewhere; lives on the event loop."""
 
-    def __init__(self, first: Iterable[Told], seen: int, shown: Collection[str] | None) -> None:
+    def __init__(
+        self, first: Iterable[NumberedEvent], seen: int, shown: Collection[str] | None
+    ) -> None:
         """Begin with what it has missed; of what comes, up to this number it has seen all."""
         self._first, self._seen, self._shown = list(first), seen, shown
-        self._waiting: dict[str, Told] = {}
+        self._waiting: dict[str, NumberedEvent] = {}
         self.news = asyncio.Event()
         self.news.set()
 
-    def offer(self, told: Told) -> None:
+    def offer_event(self, told: NumberedEvent) -> None:
         """Put an event in the place of an older one of its kind."""
         if told.number > self._seen and is_shown(told.event["kind"], self._shown):
             self._waiting.pop(told.event["kind"], None)
             self._waiting[told.event["kind"]] = told
             self.news.set()
 
-    def take(self) -> list[Told]:
+    def take_new(self) -> list[NumberedEvent]:
         """Return what is new, oldest first."""
         self.news.clear()
         found = [*self._first, *self._waiting.values()]
@@ -135,12 +137,12 @@ class Viewer:
 
 
 class Feed:
-    """The latest event of each kind, and who wants the next ones. `put` is thread safe."""
+    """The latest event of each kind, and who wants the next ones. `put_event` is thread safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept = Kept()
-        self._new: list[Told] = []  # not yet spread
+        self._kept = EventHistory()
+        self._new: list[NumberedEvent] = []  # not yet spread
         self._viewers: set[Viewer] = set()
         self._places = 0  # that are taken: from the answer on, and not only once it is begun
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -148,10 +150,10 @@ class Feed:
         self._ended = False
         self.hear: Callable[[Event], None] | None = None  # on the thread that puts
 
-    def put(self, event: Event) -> None:
+    def put_event(self, event: Event) -> None:
         """Take an event from the service, on any thread; returns at once."""
         with self._lock:
-            self._new.append(self._kept.add(event))
+            self._new.append(self._kept.add_event(event))
             if self._loop is None:
                 self._new.clear()  # who comes later begins with what is kept
             elif len(self._new) == 1:
@@ -162,10 +164,10 @@ class Feed:
         except Exception:  # who counts must not keep viewers from what there is to see
             log.exception("/metrics could not count an event", kind=event["kind"])
 
-    def latest(self) -> dict[str, Event]:
+    def list_latest(self) -> dict[str, Event]:
         """Return the last event of each kind."""
         with self._lock:
-            return {one.event["kind"]: one.event for one in self._kept.latest()}
+            return {one.event["kind"]: one.event for one in self._kept.list_latest()}
 
     @property
     def number(self) -> int:
@@ -177,23 +179,23 @@ class Feed:
         """How many are looking."""
         return len(self._viewers)
 
-    def enter(self) -> bool:
-        """Take a place for a viewer, to be given back by `leave`; False where there is none."""
+    def take_place(self) -> bool:
+        """Take a place for a viewer, for `give_place_back`; False where there is none."""
         free = self._places < MOST
         self._places += free
         return free
 
-    def leave(self) -> None:
+    def give_place_back(self) -> None:
         """Give a viewer's place back."""
         self._places -= 1
 
-    def opened(self) -> None:
+    def start(self) -> None:
         """Begin to serve viewers; called on the event loop."""
         with self._lock:
             self._loop = asyncio.get_running_loop()
         self._loop.call_later(BEAT_S, self._beat)
 
-    def closed(self) -> None:
+    def stop(self) -> None:
         """Let every viewer go; called on the event loop."""
         with self._lock:
             self._loop = None
@@ -201,9 +203,9 @@ class Feed:
         for viewer in self._viewers:
             viewer.news.set()
 
-    async def watch(
+    async def watch_events(
         self, last_id: str | None = None, shown: Collection[str] | None = None
-    ) -> AsyncGenerator[list[Told], None]:
+    ) -> AsyncGenerator[list[NumberedEvent], None]:
         """Yield what there is, or what is new since an event; then what comes.
 
         Nothing in a list is a sign of life. Ends when the feed does.
@@ -213,12 +215,12 @@ class Feed:
         """
         with self._lock:
             kept = self._kept
-            first = kept.latest(shown) if last_id is None else kept.after(last_id, shown)
+            first = kept.list_latest(shown) if last_id is None else kept.list_after(last_id, shown)
             viewer = Viewer(first, kept.number, shown)
         self._viewers.add(viewer)
         try:
             while not self._ended:
-                yield viewer.take()
+                yield viewer.take_new()
                 await viewer.news.wait()
         finally:
             self._viewers.discard(viewer)
@@ -234,7 +236,7 @@ class Feed:
             new, self._new = self._new, []
         for viewer in self._viewers:
             for told in new:
-                viewer.offer(told)
+                viewer.offer_event(told)
 
     def _beat(self) -> None:
         for viewer in self._viewers:
@@ -261,16 +263,16 @@ FULL = Refusal(
 )
 
 
-def event_route(feed: Feed, door: Door) -> Route:
+def make_event_route(feed: Feed, door: Door) -> Route:
     """Return the address of the events, which end with the session of who asks."""
 
     async def events(request: Request) -> Response:
         check_accepts(request, KIND)
-        wanted = parse(Resumed, {}, request.scope["query_string"])
+        wanted = parse_parameters(Resumed, {}, request.scope["query_string"])
         last_id = request.headers.get("last-event-id") or wanted.last_event_id
-        if not feed.enter():
+        if not feed.take_place():
             raise FULL
-        return Events(feed, last_id, door, session_of(request))
+        return Events(feed, last_id, door, find_session(request))
 
     return Route(PATH, events)
 
@@ -287,7 +289,7 @@ class Events(StreamingResponse):
         try:
             await self._answer(scope, receive, send)
         finally:
-            self._feed.leave()
+            self._feed.give_place_back()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
@@ -305,9 +307,9 @@ class Events(StreamingResponse):
 
     async def _tell(self, send: Send) -> None:
         body, shown = BEGIN, None if self._session.names_devices else SHOWN
-        async with aclosing(self._feed.watch(self._last_id, shown)) as watching:
+        async with aclosing(self._feed.watch_events(self._last_id, shown)) as watching:
             async for new in watching:
-                if not self._door.is_on(self._session):
+                if not self._door.is_valid(self._session):
                     break  # at the next sign of life at the latest
                 body += b"".join([told.frame for told in new]) or (b"" if body else BEAT)
                 await send({"type": "http.response.body", "body": body, "more_body": True})

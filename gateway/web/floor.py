@@ -17,7 +17,7 @@ from ..faults import OperatorFault
 from ..service import telling
 from ..settings import config
 from ..settings.deployment import Deployment
-from ..store.places import place_of
+from ..store.places import find_place
 from ..store.reader import Reader, open_reader
 from .maps import Map, read_map
 
@@ -40,12 +40,12 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
     """
     found = tuple(
         # Our own environment speaks of our own deployment.
-        _place(config.load(one.settings, {}), one.corner_m, one.name)
+        _place(config.load_deployment(one.settings, {}), one.corner_m, one.name)
         for one in deployment.page.floor
     )
     own = _place(deployment, (0.0, 0.0))
     for one in found:
-        if place_of(one.deployment) == place_of(deployment):
+        if find_place(one.deployment) == find_place(deployment):
             raise OperatorFault(
                 f"floor under [page] names {one.deployment.site.name}, the room of this page, "
                 "which is on the floor already. Name the other rooms alone"
@@ -145,7 +145,7 @@ def _look(one: Neighbour, at_s: float | None) -> Room:
     room = Room(one.name, one.corner_m, **about)
     try:
         with open_reader(one.deployment) as reader:
-            found = reader.map_at(at_s)
+            found = reader.read_map_at(at_s)
             if at_s is None and _is_spent(reader, one.deployment):
                 room.due_s = None
         drawn = None if found is None else read_map(found[0])
@@ -164,11 +164,11 @@ def _look(one: Neighbour, at_s: float | None) -> Room:
 
 def _is_spent(reader: Reader, deployment: Deployment) -> bool:
     """Return whether no other round can be paid for, now or later."""
-    _, budget = reader.promise()
-    last = next(iter(reader.rounds(1)), None)
+    _, budget = reader.read_promise()
+    last = next(iter(reader.list_rounds(1)), None)
     if budget is None or last is None or last.closed_s is None or deployment.privacy.window_h:
         return False
-    return reader.ledger(budget).left < last.rho
+    return reader.read_ledger(budget).left < last.rho
 
 
 def _without_map(room: Room, why: Sentence) -> Room:

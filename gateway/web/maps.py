@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from ..service.telling import complete_map
+from ..service.telling import complete_old_map
 
 
 class MapHead(Struct):
@@ -143,7 +143,7 @@ class Map(MapHead):
 
 def read_map(body: dict[str, Any]) -> Map:
     """Return a map as it was published."""
-    made = msgspec.convert(complete_map(body), Map)
+    made = msgspec.convert(complete_old_map(body), Map)
     said = made.verdict
     if said and said.why and not said.says:  # one of before it was a sentence
         said.says = f"Do not trust this map: {said.why}."

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple, cast, get_type_hints
 import msgspec
 from msgspec import UNSET, Struct
 
-from ..service.ledger import Unit, unit_in
+from ..service.ledger import Unit, find_stored_unit
 from . import records
 from .floor import Floor, Moment, read_rooms
 from .maps import Map, MapHead, Maps, read_map
 from .parts import Parts, describe_parts
-from .records import STARTING, refuse_missing
+from .records import STARTING, make_missing_refusal
 
 
 def health(parts: Parts, asked: records.Nothing) -> records.Standing:
@@ -27,7 +27,7 @@ def health(parts: Parts, asked: records.Nothing) -> records.Standing:
 
 def state(parts: Parts, asked: records.Nothing) -> records.State:
     """Return the last event of each kind."""
-    return records.State(parts.feed.latest())
+    return records.State(parts.feed.list_latest())
 
 
 def floor(parts: Parts, asked: Moment) -> Floor:
@@ -37,60 +37,60 @@ def floor(parts: Parts, asked: Moment) -> Floor:
 
 def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
     """Return a page of rounds, newest first."""
-    reader = reader_of(parts)
-    rows, unit = reader.rounds(asked.limit + 1, asked.older), _unit(reader)
+    reader = require_reader(parts)
+    rows, unit = reader.list_rounds(asked.limit + 1, asked.older), _unit(reader)
     found = [_round(row, unit) for row in rows[: asked.limit]]
     return records.Rounds(found, found[-1].number if len(rows) > asked.limit else None)
 
 
 def one_round(parts: Parts, asked: records.One) -> records.Round:
     """Return the round of a number."""
-    reader = reader_of(parts)
-    row = reader.round(asked.number)
+    reader = require_reader(parts)
+    row = reader.find_round(asked.number)
     if row is None:
-        raise refuse_missing(f"round {asked.number}")
+        raise make_missing_refusal(f"round {asked.number}")
     return _round(row, _unit(reader))
 
 
 def release(parts: Parts, asked: records.One) -> records.Release:
     """Return what a round released."""
-    values = reader_of(parts).release(asked.number)
+    values = require_reader(parts).read_release(asked.number)
     if values is None:
-        raise refuse_missing(f"release of a round {asked.number}")
+        raise make_missing_refusal(f"release of a round {asked.number}")
     return records.Release(asked.number, list(values))
 
 
 def maps(parts: Parts, asked: records.Paged) -> Maps:
     """Return a page of maps without their pictures, newest first."""
-    bodies = reader_of(parts).maps(asked.limit + 1, asked.older)
+    bodies = require_reader(parts).list_maps(asked.limit + 1, asked.older)
     found = [msgspec.json.decode(body, type=MapHead) for body in bodies[: asked.limit]]
     return Maps(found, found[-1].number if len(bodies) > asked.limit else None)
 
 
 def one_map(parts: Parts, asked: records.One) -> Map:
     """Return the map of a round."""
-    return _read(reader_of(parts).map(asked.number), f"map of a round {asked.number}")
+    return _read(require_reader(parts).read_map(asked.number), f"map of a round {asked.number}")
 
 
 def latest_map(parts: Parts, asked: records.Nothing) -> Map:
     """Return the newest map."""
-    return _read(reader_of(parts).map(None), "map yet")
+    return _read(require_reader(parts).read_map(None), "map yet")
 
 
 def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
     """Return the promise in words, its budget, and a page of what was charged, newest first."""
-    reader, told = reader_of(parts), parts.feed.latest()
-    promised, budget = reader.promise()
-    unit = unit_in(promised)
-    book = None if budget is None else reader.ledger(budget)
-    rows = reader.charges(asked.limit + 1, asked.older)
+    reader, told = require_reader(parts), parts.feed.list_latest()
+    promised, budget = reader.read_promise()
+    unit = find_stored_unit(promised)
+    book = None if budget is None else reader.read_ledger(budget)
+    rows = reader.list_charges(asked.limit + 1, asked.older)
     charges = [
         records.Charge(*row._replace(rho=records.Rho.of(row.rho, unit)))
         for row in rows[: asked.limit]
     ]
     return records.Ledger(
         told.get("promise", {}).get("sentences", []),
-        (told.get("map") or reader.map(None) or {}).get("guarantee"),
+        (told.get("map") or reader.read_map(None) or {}).get("guarantee"),
         _rho(book and book.budget, unit),
         _rho(book and book.spent, unit),
         _rho(book and book.left, unit),
@@ -101,11 +101,11 @@ def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
 
 def refused(parts: Parts, asked: records.Paged) -> records.Refusals:
     """Return how many messages did not count, and a page of them, newest first."""
-    reader = reader_of(parts)
-    rows = reader.refused(asked.limit + 1, asked.older)
+    reader = require_reader(parts)
+    rows = reader.list_refused(asked.limit + 1, asked.older)
     found = [records.Refused(*row) for row in rows[: asked.limit]]
     following = found[-1].id if len(rows) > asked.limit else None
-    return records.Refusals(reader.refused_kinds(), found, following)
+    return records.Refusals(reader.count_refused_by_kind(), found, following)
 
 
 def _round(row: Any, unit: Unit) -> records.Round:
@@ -114,7 +114,7 @@ def _round(row: Any, unit: Unit) -> records.Round:
 
 def _read(body: Any, what: str) -> Map:
     if body is None:
-        raise refuse_missing(what)
+        raise make_missing_refusal(what)
     return read_map(body)
 
 
@@ -123,11 +123,11 @@ def _rho(rho: Fraction | None, unit: Unit) -> records.Rho | None:
 
 
 def _unit(reader: Any) -> Unit:
-    promised, _ = reader.promise()
-    return unit_in(promised)
+    promised, _ = reader.read_promise()
+    return find_stored_unit(promised)
 
 
-def reader_of(parts: Parts) -> Any:
+def require_reader(parts: Parts) -> Any:
     """Return what reads the store.
 
     Raises:
@@ -140,16 +140,19 @@ def reader_of(parts: Parts) -> Any:
 
 def devices(parts: Parts, asked: records.Named) -> records.Devices:
     """Return a page of devices, by name."""
-    reader = reader_of(parts)
+    reader = require_reader(parts)
     # A database may know another order; `after` is compared here.
-    rows = sorted(reader.devices(), key=lambda row: (row.name, row.key_id_hex))
+    rows = sorted(reader.list_devices(), key=lambda row: (row.name, row.key_id_hex))
     if asked.after is not UNSET:
         rows = [row for row in rows if row.name > asked.after]
     # All keys of a device are on one page: the next begins with a name.
     names = list(dict.fromkeys(row.name for row in rows))
     shown = set(names[: asked.limit])
-    counts, (promised, budget) = _count_refused(reader.refused_topics()), reader.promise()
-    unit = unit_in(promised)
+    counts, (promised, budget) = (
+        _count_refused(reader.count_refused_by_topic()),
+        reader.read_promise(),
+    )
+    unit = find_stored_unit(promised)
     left = _tell_left(reader, budget, unit)
     found = []
     for row in rows:
@@ -166,14 +169,16 @@ def devices(parts: Parts, asked: records.Named) -> records.Devices:
 
 def gaps(parts: Parts, asked: records.OneNamed) -> records.Gaps:
     """Return which numbers of a device never came."""
-    found = reader_of(parts).gaps(asked.name)
+    found = require_reader(parts).list_gaps(asked.name)
     return records.Gaps(asked.name, [records.Gap(*gap) for gap in found])
 
 
 def quarantine(parts: Parts, asked: records.Nothing) -> records.Quarantine:
     """Return the devices that are shut out: those in the store, and those just told."""
-    told = parts.feed.latest().get("quarantine", {}).get("devices", [])
-    rows = {row.name: row.quarantine for row in reader_of(parts).devices() if row.quarantine}
+    told = parts.feed.list_latest().get("quarantine", {}).get("devices", [])
+    rows = {
+        row.name: row.quarantine for row in require_reader(parts).list_devices() if row.quarantine
+    }
     why = rows | {one["device"]: one["why"] for one in told}
     since = {one["device"]: one.get("since_s") for one in told}
     return records.Quarantine(
@@ -198,7 +203,7 @@ def _tell_left(
     if budget is None:
         return lambda name: None
     paid: dict[str, Fraction] = defaultdict(Fraction)
-    for charge in reader.ledger(budget).charges:
+    for charge in reader.read_ledger(budget).charges:
         paid[charge.device] += charge.rho
     return lambda name: records.Rho.of(max(budget - paid[""] - paid[name], Fraction(0)), unit)
 

@@ -26,7 +26,7 @@ from recovery.maps.sentence import describe
 from ..faults import OperatorFault
 from ..logs import log
 from ..service.operate.health import Health
-from ..service.operate.metrics import Counted, Metrics
+from ..service.operate.metrics import EventCounter, Metrics
 from .feed import Feed
 from .floor import Neighbour
 from .records import BUSY, STARTING, STORE, Part, Refusal, Standing
@@ -43,7 +43,7 @@ class Parts:
     picture: tuple[bytes, str] | None = None  # of the floor, with its kind
     neighbours: tuple[Neighbour, ...] = ()  # the other rooms of the floor
 
-    def attach(
+    def set_parts(
         self,
         *,
         reader: Any = None,
@@ -55,7 +55,7 @@ class Parts:
         self.health = health or self.health
         self.metrics = metrics or self.metrics
         if metrics is not None:
-            self.feed.hear = Counted(metrics).hear
+            self.feed.hear = EventCounter(metrics).take_event
 
 
 THREADS, WAITING = 2, 32
@@ -75,7 +75,7 @@ class Reading:
         """Begin no more reads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    async def run(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
+    async def run_in_thread(self, do: Callable[P, T], *args: P.args, **words: P.kwargs) -> T:
         """Return what a function that blocks returns.
 
         Raises:
@@ -108,7 +108,7 @@ LOOK_S = 2.0  # for what is looked up in the store; Prometheus waits for ten
 UNKNOWN = "nobody has told the page yet how the gateway is; it is about to start, or stands alone"
 
 
-def probe_routes(parts: Parts, reading: Reading) -> list[Route]:
+def make_probe_routes(parts: Parts, reading: Reading) -> list[Route]:
     """Return the three addresses."""
 
     async def alive(request: Request) -> Response:
@@ -124,14 +124,14 @@ def probe_routes(parts: Parts, reading: Reading) -> list[Route]:
             raise STARTING
         # When the store hangs, the other series are what shows it.
         try:
-            await asyncio.wait_for(reading.run(parts.metrics.refresh), LOOK_S)
+            await asyncio.wait_for(reading.run_in_thread(parts.metrics.refresh), LOOK_S)
         except (TimeoutError, Refusal):
             pass
         except Exception:
             log.exception("a gauge of /metrics could not be computed and is missing there")
         parts.metrics.viewers.set(parts.feed.viewers)
         parts.metrics.ready.set(describe_parts(parts).ready)
-        return Response(parts.metrics.said(), media_type=PROMETHEUS)
+        return Response(parts.metrics.render_known(), media_type=PROMETHEUS)
 
     return [Route("/livez", alive), Route("/readyz", ready), Route("/metrics", metrics)]
 
@@ -140,7 +140,7 @@ def describe_parts(parts: Parts) -> Standing:
     """Return how every part is."""
     if parts.health is None:
         return Standing(False, UNKNOWN, {}, parts.reader is not None)
-    now_s, found = time.monotonic(), parts.health.parts()
+    now_s, found = time.monotonic(), parts.health.list_parts()
     wrong = [f"{name}: {part.why}" for name, part in found.items() if not part.ok]
     told = {
         name: Part(part.ok, for_s=round(now_s - part.since_s, 1), **describe(part.why))

@@ -46,13 +46,13 @@ class Refusal(Exception):
         title = HTTPStatus(status).phrase
         self.problem = Problem("about:blank", title, status, why, code, do)
 
-    def response(self) -> Response:
+    def make_response(self) -> Response:
         """Return it as what is sent."""
         body = msgspec.json.encode(self.problem)
         return Response(body, self.status, dict(self.headers or {}), KIND)
 
 
-def refuse_missing(what: str) -> Refusal:
+def make_missing_refusal(what: str) -> Refusal:
     """Return the refusal of something that is not there."""
     return Refusal(
         404, "missing", f"there is no {what}", "ask for one of the list that is a level above"
@@ -165,7 +165,7 @@ class OneNamed(msgspec.Struct, forbid_unknown_fields=True):
     name: Name
 
 
-def parse(type: type[A], path: dict[str, Any], query: bytes) -> A:
+def parse_parameters(type: type[A], path: dict[str, Any], query: bytes) -> A:
     """Return the parameters of an address.
 
     Raises:
@@ -233,7 +233,7 @@ class Rho(Struct):
         Args:
             unit: what the promise is told in.
         """
-        told = _exact(unit.of(rho)) if unit.is_epsilon else None
+        told = _exact(unit.convert(rho)) if unit.is_epsilon else None
         return cls(_exact(rho), float(rho), told)
 
 

@@ -22,8 +22,8 @@ from ..faults import OperatorFault, TakenFault
 from ..loopback import is_loopback
 from ..service.operate.health import Health
 from ..service.operate.metrics import Metrics
-from .access import Door, check_differ, network_of
-from .app import application, make_probe, read_picture
+from .access import Door, check_tokens_differ, find_network
+from .app import make_application, make_probe, read_picture
 from .feed import MOST as VIEWERS
 from .feed import Feed
 from .floor import Neighbour
@@ -47,7 +47,7 @@ class Link(H11Protocol):
         super().connection_made(transport)
         self._came_s = self.loop.time()
         self._timer = self.loop.call_later(PATIENCE_S, self._look)
-        whose = network_of(self.client[0]) if self.client else ""
+        whose = find_network(self.client[0]) if self.client else ""
         self._network = "" if self.proxied and is_loopback(whose) else whose
         links: Any = self.connections
         near = [one for one in links if one._network == whose and self._network]
@@ -123,16 +123,18 @@ class Page:
             OperatorFault: the network could read it, the two tokens are one, a port is taken, a
                 host is another's, or the picture is none.
         """
-        check_differ(token, viewer_token)
+        check_tokens_differ(token, viewer_token)
         tokens = token, viewer_token
         self._parts = Parts()
-        self._parts.attach(reader=reader, health=health, metrics=metrics)
+        self._parts.set_parts(reader=reader, health=health, metrics=metrics)
         self._parts.picture, self._parts.neighbours = read_picture(picture), neighbours
         self.feed = self._parts.feed
-        self.attach = self._parts.attach
+        self.attach = self._parts.set_parts
         self._servers: list[_Server] = []
         try:
-            self.url = self._serve(application, host, port, tokens, hosts, "port", bool(hosts))
+            self.url = self._serve(
+                make_application, host, port, tokens, hosts, "port", bool(hosts)
+            )
             if probed is not None:
                 self.probes_url = self._serve(make_probe, *probed, tokens, (), "health_port")
         except BaseException:
@@ -219,7 +221,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._feed is not None:
-            self._feed.closed()
+            self._feed.stop()
         await super().shutdown(sockets)
 
     def _run(self) -> None:

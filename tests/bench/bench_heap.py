@@ -97,7 +97,9 @@ def main() -> None:
                 print(f"an answer of {sensors}: {size} B allocated, {us} us, by {name}")
         (held,) = alone(MOST_KB)
         print(f"MQTT alone {held / 1024:8.1f} {least(alone):10d}   from source")
-        files = bundle.build(bundle.pick(bundle.read_sources(), "edge/loading.py", "thermal"))
+        files = bundle.compile_sources(
+            bundle.pick_modules(bundle.read_sources(), "edge/loading.py", "thermal")
+        )
         size, words = sum(map(len, files.values())), len(files[bundle.WORDS])
         print(f".mpy of a thermometer, without TLS, pins and sensors: {size - words} bytes in")
         print(f"{len(files) - 1} files, and {words} of sentences")

@@ -38,21 +38,21 @@ class Memory:
         self.seen: dict[Any, dict[bytes, bool]] = {}
         self.pairs: set[tuple[bytes, str]] = set()
 
-    def known(self, keys: Any, answers: Any) -> Any:
+    def read_known(self, keys: Any, answers: Any) -> Any:
         """Return what came before."""
-        from gateway.service.intake.outcomes import Known
+        from gateway.service.intake.outcomes import KnownFacts
 
         seen = {key: self.seen[key] for key in keys if key in self.seen}
-        return Known(seen, {}, self.pairs.intersection(answers))
+        return KnownFacts(seen, {}, self.pairs.intersection(answers))
 
-    def keep(self, verdict: Any) -> None:
+    def keep_batch(self, verdict: Any) -> None:
         """Remember a verdict."""
-        from gateway.service.intake.outcomes import digest
+        from gateway.service.intake.outcomes import hash_frame
 
         for rows, counts in ((verdict.kept, True), (verdict.heard, False)):
             for one in rows:
                 key = one.device, one.key_id, one.epoch, one.seq
-                self.seen.setdefault(key, {})[digest(one.frame)] = counts
+                self.seen.setdefault(key, {})[hash_frame(one.frame)] = counts
                 self.pairs.add((one.round, one.device))
 
 
@@ -64,13 +64,15 @@ def run(payloads: int, seed: int) -> Found:
     from edge.core.records import Grid, Guarantee, Report, Round
     from gateway.devices.enrol import enrol
     from gateway.service.intake.door import Door
-    from gateway.service.intake.judge import judge, read_known
+    from gateway.service.intake.judge import judge_reports, read_known
     from gateway.service.intake.outcomes import KINDS
     from gateway.service.mqtt.connection import Message
     from gateway.service.rounds import OpenRound
 
     world = random.Random(seed)
-    known = enrol.derive_devices(enrol.enrol_fleet(SITE, DEVICES, fresh=world.randbytes).secrets)
+    known = enrol.derive_gateway_half(
+        enrol.enrol_fleet(SITE, DEVICES, fresh=world.randbytes).secrets
+    )
     places = {name: one.place for name, one in known.by_name.items()}
     promise = Guarantee((1, 1), (1, 1000), (1, 50), "one moves", "local", "a day", "presence")
     door, memory = Door(known), Memory()
@@ -99,11 +101,11 @@ def run(payloads: int, seed: int) -> Found:
         world.shuffle(batch)
         began_s = time.thread_time()
         try:
-            sifted = door.sift(batch, 1.0)
+            sifted = door.sift_messages(batch, 1.0)
             asked = read_known(memory, sifted.arrivals, round, newest, 1.0)
-            verdict = judge(sifted.arrivals, round, newest, asked, 1.0)
-            memory.keep(verdict)
-            verdict.settle(newest)
+            verdict = judge_reports(sifted.arrivals, round, newest, asked, 1.0)
+            memory.keep_batch(verdict)
+            verdict.apply(newest)
         except Exception as fault:
             raised += 1
             print(f"raised: {fault!r}", file=sys.stderr)

@@ -68,9 +68,9 @@ def measured(program: str, port: int, folder: Path) -> dict[str, float]:
         ((more,),) = heaps.run(own, script + BOARD, ROOMY_KB, folder)
         found[f"board{end}"] = round(more / 1024, 1)
     sources = bundle.read_sources()
-    small = bundle.make_small(sources)
+    small = bundle.shrink_sources(sources)
     found["source_kb"] = round(sum(map(len, small.values())) / 1024, 1)
-    found["mpy_kb"] = round(sum(map(len, bundle.build(sources).values())) / 1024, 1)
+    found["mpy_kb"] = round(sum(map(len, bundle.compile_sources(sources).values())) / 1024, 1)
     found["files"] = len(sources)
     return found
 

@@ -47,9 +47,9 @@ from bench_places import crowds
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid, Release
-from gateway.lab.reproduce.people import city
-from gateway.mechanisms import find, play
-from gateway.mechanisms.flags import query_of
+from gateway.lab.reproduce.people import draw_city
+from gateway.mechanisms import find_mechanism, play
+from gateway.mechanisms.flags import make_query
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.mechanisms.scores import Watch
 from gateway.mechanisms.worlds import Inputs
@@ -145,7 +145,7 @@ WAYS: dict[str, dict[str, Way]] = {
 def draw_crowds(users: int, world: np.random.Generator) -> dict[str, Any]:
     """Return six crowds, (users, 2) each in [0, 1): three made, three recorded."""
     found = {"mnormal": mnormal(users, world), "szipf": szipf(users, world)}
-    found["city"] = city(users, world)
+    found["city"] = draw_city(users, world)
     for name, counts in crowds(SIDE, world):
         if name in RECORDED:
             shares = np.ravel(counts) / np.sum(counts)
@@ -216,9 +216,9 @@ def play_round(name: str, users: int) -> tuple[float, float, str]:
     """
     began, world = time.process_time(), np.random.default_rng(1)
     if name:
-        of = find(name)
-        there = of.world(query_of(of, ()), Inputs(points="mnormal", users=users), world)
-        watched = Watch().over(of, True, of.reporter)
+        of = find_mechanism(name)
+        there = of.world(make_query(of, ()), Inputs(points="mnormal", users=users), world)
+        watched = Watch().watch_mechanism(of, True, of.reporter)
         mass = play(watched, there.query, there.readings, Tape(b"large")).mass
     else:
         mass = histogram(mnormal(users, world), Grid((15, 15), 0)).astype(float)

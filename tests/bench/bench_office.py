@@ -23,9 +23,14 @@ import physics.rooms
 from edge.core.entropy import Tape
 from edge.mechanisms import thermal
 from gateway import mechanisms
-from gateway.lab.thermal_days.day import Living, average_recent_watts, read_day, simulate_day
-from gateway.lab.thermal_days.rooms import fit_query, make_model, room_of, rounds_s
-from gateway.lab.thermal_days.run import ask
+from gateway.lab.thermal_days.day import LivingRoom, average_recent_watts, read_day, simulate_day
+from gateway.lab.thermal_days.rooms import (
+    list_round_times_s,
+    load_room,
+    make_model,
+    widen_query_clamp,
+)
+from gateway.lab.thermal_days.run import play_rounds
 from physics.rooms.day import day as day_of
 from recovery.distance import earth_movers
 from recovery.estimators.record import Seen
@@ -38,19 +43,21 @@ def main(words: list[str]) -> None:
     words = [word for word in words if not word.startswith("--")]
     days = int(words[0]) if words else 2
     names = words[1:] or ["auto", "posterior", "entropy"]
-    room = make_model(room_of(Path(str(files(physics.rooms) / "office.toml"))), "entropy")
+    room = make_model(load_room(Path(str(files(physics.rooms) / "office.toml"))), "entropy")
     world = np.random.default_rng(0)
     day = day_of(room.room, world)
-    moments = rounds_s(room.room, room.query.readings, room.every_min)
-    lived = simulate_day(Living(room.room, day, room.views), rounds_s=moments)
-    query = fit_query(room.query, room.room, lived, moments)
+    moments = list_round_times_s(room.room, room.query.readings, room.every_min)
+    lived = simulate_day(LivingRoom(room.room, day, room.views), rounds_s=moments)
+    query = widen_query_clamp(room.query, room.room, lived, moments)
     long_m = max(room.room.size_m)
     rows: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
     for number in range(days):
         read = read_day(room.room, lived, np.random.default_rng(number))
-        mechanism, rng = mechanisms.find(thermal.NAME), Tape(b"office %d" % number)
+        mechanism, rng = mechanisms.find_mechanism(thermal.NAME), Tape(b"office %d" % number)
         level_c = room.room.air.baseline_c
-        for last in ask(mechanism, query, lived, read, level_c, moments, rng, lambda name: None):
+        for last in play_rounds(
+            mechanism, query, lived, read, level_c, moments, rng, lambda name: None
+        ):
             heat = average_recent_watts(room.room, day, last.at_s, room.hold_s)
             for name in names:
                 began = time.process_time()

@@ -47,9 +47,9 @@ def feed_maps(page: Page, seconds: float) -> dict[int, float]:
     given: dict[int, float] = {}
     began_s = time.monotonic()
     for number in range(100, 100 + round(HERTZ * seconds)):
-        page.feed.put({**release, "number": number})
+        page.feed.put_event({**release, "number": number})
         given[number] = 1000 * time.time()
-        page.feed.put({**map, "number": number})
+        page.feed.put_event({**map, "number": number})
         time.sleep(max(began_s + (number - 99) / HERTZ - time.monotonic(), 0))
     return given
 
@@ -107,7 +107,7 @@ def serve_many(seconds: float) -> None:
     me = [sys.executable, __file__]
     page = Page("127.0.0.1", 0)
     for event in room():
-        page.feed.put(event)
+        page.feed.put_event(event)
     crowd = subprocess.Popen([*me, "view", page.url], stdout=subprocess.PIPE, text=True)
     crowd.stdout.readline()
     while page.feed.viewers < VIEWERS:
@@ -132,7 +132,7 @@ def main(words: list[str]) -> None:
     told = room()
     with Page("127.0.0.1", 0, reader=Day(told[0])) as page:
         for event in told:
-            page.feed.put(event)
+            page.feed.put_event(event)
         print(f"weight: {weigh(page.url) / 1000:.1f} kB over the wire, {len(FILES)} files")
         look(page, seconds)
     serve_many(seconds)

@@ -22,7 +22,7 @@ import numpy as np
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid
-from gateway.lab.reproduce.people import city
+from gateway.lab.reproduce.people import draw_city
 from physics.crowds.pyramid import release_points
 from physics.points import histogram, mnormal
 from recovery.distance import earth_movers
@@ -64,7 +64,7 @@ def speed() -> None:
         (1024, 10**6, "sparse"),
         (1024, 10**6, "auto"),
     ):
-        where = cells(city(users, np.random.default_rng(1)), side)
+        where = cells(draw_city(users, np.random.default_rng(1)), side)
         query = Query(Grid((side, side), 0), (1, 1), users=users, estimator=name)
         round: Any = plan(query, ())
 
@@ -77,7 +77,7 @@ def speed() -> None:
         grid = Grid((side, side), 0)
         query = Query(grid, (1, 1), users=200, estimator="sparse", kept=kept)
         round = plan(query, ())
-        where = cells(city(200, np.random.default_rng(2)), side)
+        where = cells(draw_city(200, np.random.default_rng(2)), side)
         nodes = read_tree(release_points(round, where, Tape(b"tree")))
         assert len(round.params) == 6 + len(compute_weights(len(nodes)))
         assert nodes[0][0].level == choose_first_level(kept, grid)
@@ -102,7 +102,7 @@ def emd(runs: int) -> None:
         "5 hills": mixture,
         "40 hills": partial(mixture, centres=40, sd=0.05),
         "3 hills": mnormal,
-        "city": city,
+        "city": draw_city,
     }
     settings = (
         *((200, epsilon) for epsilon in ((1, 4), (1, 2), (1, 1), (2, 1), (5, 1), (10, 1))),

@@ -27,8 +27,8 @@ from gateway.devices.broker import embedded
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.enrol.roster import draw_rosters
 from gateway.devices.fleet.crowd import Crowd
-from gateway.mechanisms import first_limits
-from gateway.mechanisms.places import make_people
+from gateway.mechanisms import make_first_limits
+from gateway.mechanisms.places import make_people_fleet
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -62,22 +62,24 @@ def served(mosquitto: str, devices: int = DEVICES) -> None:
         "mqtt": {"host": "127.0.0.1", "port": port, "insecure": True},
     }
     deployment = Deployment(**sections)
-    query = config.query(deployment)
-    made, drawn = roster.enrol(enrol.enrol_fleet("crowd", devices), query)
+    query = config.make_query(deployment)
+    made, drawn = roster.enrol_in_shards(enrol.enrol_fleet("crowd", devices), query)
     roster.save_shards(deployment.site.devices, "crowd", drawn)
-    place = budgets.keep_in_memory()
-    budgets.provision(made, first_limits(deployment, query), place)
+    place = budgets.keep_slots_in_memory()
+    budgets.write_first_budgets(made, make_first_limits(deployment, query), place)
     cells = np.array([[i % 1024 for i in range(devices)]])
-    people = make_people(budgets.boot(made.secrets, place).devices, cells, 32, "quadtree")
+    people = make_people_fleet(
+        budgets.boot_devices(made.secrets, place).devices, cells, 32, "quadtree"
+    )
     told: list[dict[str, Any]] = []
     with processes.Child([mosquitto, "-c", folder / "m.conf"], stderr=subprocess.DEVNULL) as child:
         time.sleep(1)
-        known = enrol.derive_devices(made.secrets)
+        known = enrol.derive_gateway_half(made.secrets)
         fleet = Crowd(deployment.mqtt, people)
         with fleet, Service(deployment, known, on_event=told.append) as service:
-            fleet.wait()
+            fleet.wait_connected()
             began, cpu = time.monotonic(), time.process_time()
-            service.run()
+            service.run_rounds()
             took = time.monotonic() - began, time.process_time() - cpu
         child.terminate()
     reports = [event["reports"] for event in told if event["kind"] == "release"]

@@ -62,7 +62,7 @@ import numpy as np
 
 from edge.core.records import Grid
 from edge.mechanisms.thermal import params_of
-from gateway.lab.thermal_study import USUAL, Trial, summarise, try_scenes
+from gateway.lab.thermal_study import USUAL, Trial, run_trials, summarise
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
 from recovery.estimators.record import Estimate, Seen
@@ -299,7 +299,7 @@ def main(words: list[str]) -> None:
     for kind in (kind for kind in KINDS if only in kind):
         if best is not None:
             best.kind = kind
-        tried = try_scenes(room.query, names, kind, partial(KINDS[kind], room), scenes, seed)
+        tried = run_trials(room.query, names, kind, partial(KINDS[kind], room), scenes, seed)
         for at, name in enumerate(names):
             print(line(kind, name, tried[:, at]), flush=True)
         mean = tried[:, : len(wins), 0].mean(axis=0)

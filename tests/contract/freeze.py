@@ -32,7 +32,7 @@ import numpy as np
 import typer.main
 
 from gateway import cli
-from gateway.cli import load_all
+from gateway.cli import load_program
 from tests import processes, sites
 
 FROZEN = Path(__file__).parent / "frozen"
@@ -160,7 +160,7 @@ def _inner(one: Any) -> bool:
 
 def commands() -> dict[str, Any]:
     """Return every command with what it takes: how that is written, and what holds without it."""
-    return dict(_commands("heatveil", load_all()))
+    return dict(_commands("heatveil", load_program()))
 
 
 def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:

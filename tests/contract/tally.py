@@ -91,7 +91,7 @@ MECHANISM = Mechanism(
 
 def join() -> None:
     """Add it to the table."""
-    mechanisms.register(MECHANISM, "how many people are in each cell")
+    mechanisms.register_mechanism(MECHANISM, "how many people are in each cell")
 
 
 if __name__ == "__main__":

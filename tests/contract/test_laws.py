@@ -18,8 +18,15 @@ import pytest
 from edge.core.entropy import Tape
 from edge.core.records import Reading
 from gateway.faults import OperatorFault
-from gateway.mechanisms import MECHANISMS, Mechanism, find, find_for_query, find_service, play
-from gateway.service.ledger import budget_of
+from gateway.mechanisms import (
+    MECHANISMS,
+    Mechanism,
+    find_for_query,
+    find_mechanism,
+    find_serving,
+    play,
+)
+from gateway.service.ledger import compute_budget_rho
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved, from_npz
 from tests import processes
@@ -123,8 +130,8 @@ def test_rounds_share_one_promise(mechanism: Mechanism) -> None:
     promise = rounds[0].guarantee
     assert Fraction(*promise.epsilon) <= Fraction(*query.epsilon)
     prices = [Fraction(*round.guarantee.rho) for round in rounds]
-    assert sum(prices) <= budget_of(promise, 3)
-    assert max(prices) < budget_of(one, 1)  # each costs less than one alone would
+    assert sum(prices) <= compute_budget_rho(promise, 3)
+    assert max(prices) < compute_budget_rho(one, 1)  # each costs less than one alone would
     told = mechanism.promise(query, promise)[:2]  # who is trusted may come first
     assert any(line.startswith("Protected: ") for line in told)
 
@@ -177,9 +184,9 @@ INGEST = """
 import pickle, sys
 import gateway.cli.serve
 from edge.core.entropy import Tape
-from gateway.mechanisms import find
+from gateway.mechanisms import find_mechanism
 for round, payloads in pickle.load(open(sys.argv[1], "rb")):
-    mechanism = find(round.mechanism)
+    mechanism = find_mechanism(round.mechanism)
     mechanism.release(round, payloads, Tape(b"release"))
     if mechanism.serving is not None:
         list(map(mechanism.serving.payload_fault(round), payloads))
@@ -212,7 +219,7 @@ def test_every_mechanism_brings_its_case() -> None:
 
 def test_a_mechanism_that_nobody_knows_is_refused_everywhere() -> None:
     """By name and by query, and never taken for another."""
-    for ask in (find, find_service):
+    for ask in (find_mechanism, find_serving):
         with pytest.raises(OperatorFault, match="nobody is not a mechanism"):
             ask("nobody")
     with pytest.raises(TypeError, match="of no mechanism"):

@@ -207,16 +207,16 @@ def test_slow_viewer(stage: Staged) -> None:
 async def waiting_for_a_sleeper() -> int:
     """Return how many of five thousand events wait for a viewer that fetches none."""
     spread, event = feed.Feed(), {"kind": "reports", "body": "x" * 1000}
-    spread.opened()
-    watching = spread.watch()
+    spread.start()
+    watching = spread.watch_events()
     await anext(watching)
     for number in range(5000):
-        spread.put({**event, "kind": ("reports", "map")[number % 2], "number": number})
+        spread.put_event({**event, "kind": ("reports", "map")[number % 2], "number": number})
         if number % 500 == 0:
             await asyncio.sleep(2 * feed.EVERY_S)
     await asyncio.sleep(2 * feed.EVERY_S)
     waiting = len(await anext(watching))
-    spread.closed()
+    spread.stop()
     await watching.aclose()
     return waiting
 
@@ -228,7 +228,9 @@ def test_slow_viewer_is_overtaken() -> None:
 
 def test_slow_viewer_control(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where everything waits for whoever sleeps, it grows with the time."""
-    monkeypatch.setattr(feed.Viewer, "offer", feed.Viewer.offer)  # so that it comes back
+    monkeypatch.setattr(
+        feed.Viewer, "offer_event", feed.Viewer.offer_event
+    )  # so that it comes back
     queueing()
 
     assert asyncio.run(waiting_for_a_sleeper()) > 4000

@@ -23,7 +23,7 @@ from edge.core import wire
 from gateway.faults import ForgottenFault, ReplacedFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.steps import last_topic
+from gateway.service.steps import make_last_round_topic
 from gateway.settings import config
 from gateway.store import sqlite
 from gateway.store.schema import SCHEMA
@@ -205,7 +205,7 @@ def taken_away(site: Stage, how: str, *switches: str) -> Child:
     elif how == "log deleted":
         Path(f"{site.database}-wal").unlink()
     elif how == "written over":
-        sqlite.backup(site.database, copy := site.database.with_name("copy"))
+        sqlite.backup_store(site.database, copy := site.database.with_name("copy"))
         with site.database.open("r+b") as out:
             out.write(copy.read_bytes().ljust(site.database.stat().st_size, b"\0"))
     else:
@@ -277,7 +277,7 @@ def put_back(site: Stage, proof: str, *switches: str) -> tuple[Child, int]:
     gateway, edges = site.gateway(*switches), site.edges()
     assert eventually(lambda: site.released() >= 1)
     copy = site.database.with_name("copy.sqlite")
-    sqlite.backup(site.database, copy)
+    sqlite.backup_store(site.database, copy)
     assert eventually(lambda: site.released() >= 2)
     edges.stop()
     assert eventually(lambda: site.opened() > site.released())  # nobody answers it any more
@@ -289,10 +289,13 @@ def put_back(site: Stage, proof: str, *switches: str) -> tuple[Child, int]:
         edges.start()
         assert eventually(lambda: len(site.said()) > said)
         time.sleep(0.5)  # and the broker has them
-        broker = config.load(site.path).mqtt
+        broker = config.load_deployment(site.path).mqtt
         with Pump("forgetting") as pump:
-            link = Link(broker, "forgetting", pump).wait()
-            for topic in (wire.round_topic(SITE, "thermal"), last_topic(SITE, "thermal")):
+            link = Link(broker, "forgetting", pump).wait_connected()
+            for topic in (
+                wire.round_topic(SITE, "thermal"),
+                make_last_round_topic(SITE, "thermal"),
+            ):
                 link.publish(topic, b"", retain=True)
             assert link.wait_until_sent(5)
             link.close()
@@ -383,7 +386,7 @@ from gateway.store import migrations, opening, sqlite
 
 left = int(sys.argv[2])
 if sys.argv[3] == "bare":
-    begun = sqlite.engine
+    begun = sqlite.make_engine
     def bare(place):
         engine = begun(place)
         for listener in list(engine.dispatch.begin):
@@ -392,9 +395,9 @@ if sys.argv[3] == "bare":
         def _as_python_leaves_it(connection, record):
             connection.isolation_level = ""
         return engine
-    opening.sqlite.engine = bare
+    opening.sqlite.make_engine = bare
 
-def counting(connection, found, wanted, real=migrations.bring_up):
+def counting(connection, found, wanted, real=migrations.migrate_tables):
     @event.listens_for(connection, "before_cursor_execute")
     def _count(*_):
         global left
@@ -403,7 +406,7 @@ def counting(connection, found, wanted, real=migrations.bring_up):
             os.kill(os.getpid(), signal.SIGKILL)
     real(connection, found, wanted)
 
-opening.bring_up = counting
+opening.migrate_tables = counting
 opening.open_store(Path(sys.argv[1]), "lab")
 """
 KEPT = ("lab", "{}", "3/7")

@@ -16,7 +16,7 @@ from edge.core import wire
 from edge.core.records import Report
 from edge.host import post
 from gateway.devices.broker import embedded, mosquitto
-from gateway.devices.enrol.check import WIDEST, check_widths
+from gateway.devices.enrol.check import WIDEST, check_frame_lengths
 from gateway.faults import OperatorFault
 from tests.waiting import eventually
 
@@ -96,9 +96,9 @@ def test_8_no_device_may_have_frames_that_are_never_taken(sensors: int) -> None:
     devices: Any = SimpleNamespace(by_name={"one": device})
     if sensors == WIDEST:
         assert post.unpack_report(frame, bytes(32), "a topic", "one") == report
-        check_widths(devices)
+        check_frame_lengths(devices)
     else:
         with pytest.raises(OperatorFault, match="refuse every frame"):
-            check_widths(devices)
+            check_frame_lengths(devices)
         with pytest.raises(ValueError, match="a message of"):
             post.unpack_report(frame, bytes(32), "a topic", "one")

@@ -80,7 +80,9 @@ def doors(
     port, folder = processes.find_free_port(), tmp_path / "doors"
     folder.mkdir()
     names = ["gateway", *(f"node-{number}" for number in range(SENSORS))]
-    held = dynamic.make_file(SITE, "gateway", {one: f"secret of {one}" for one in names}, "ha")
+    held = dynamic.make_plugin_file(
+        SITE, "gateway", {one: f"secret of {one}" for one in names}, "ha"
+    )
     (folder / dynamic.FILE).write_text(held)
     lines = [f"listener {port} 127.0.0.1", "allow_anonymous false", f"plugin {security}"]
     lines += [f"plugin_opt_config_file {folder / dynamic.FILE}", f"user {getpass.getuser()}"]
@@ -124,10 +126,10 @@ class Home(NamedTuple):
 
     def fresh(self, name: str, epoch: int) -> Node:
         """Return a device again, in that boot of a memory that lost what it answered before."""
-        place = budgets.keep_in_memory()
-        budgets.provision(self.made, LIMITS, place)
+        place = budgets.keep_slots_in_memory()
+        budgets.write_first_budgets(self.made, LIMITS, place)
         for _ in range(epoch):
-            devices = budgets.boot(self.made.secrets, place).devices
+            devices = budgets.boot_devices(self.made.secrets, place).devices
         return next(Node(who, budget) for who, budget in devices if who.name == name)
 
 
@@ -135,7 +137,7 @@ class Home(NamedTuple):
 def home() -> Home:
     """Return a site of four thermometers, the same in every run."""
     made = enrol.enrol_fleet(SITE, SENSORS, fresh=random.Random(7).randbytes)
-    home = Home(enrol.derive_devices(made.secrets), made, {})
+    home = Home(enrol.derive_gateway_half(made.secrets), made, {})
     home.nodes.update({name: home.fresh(name, 1) for name in home.devices.by_name})
     return home
 

@@ -21,7 +21,7 @@ import pytest
 from edge.core.budget import Limits
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
-from gateway.output import as_json, check_places, write_all
+from gateway.output import check_writable, make_json_writer, write_all
 from gateway.settings import config
 from tests import processes
 from tests.processes import find_free_port
@@ -142,16 +142,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, heatveil: Callable[.
             place = place[step]
         place[path[-1]] = value
         Path(f"{name}.json").write_text(json.dumps(found))
-    site = config.sample().replace("port = 8080", f"port = {find_free_port()}")
+    site = config.make_sample().replace("port = 8080", f"port = {find_free_port()}")
     site = site.replace("port = 8883", "port = 1").replace("# insecure", "insecure")
     lines = [line for line in site.splitlines() if not line.startswith(("ca_", "password_"))]
     Path("site.toml").write_text("\n".join(lines))
     made = enrol.enrol_fleet("lab", 2)
     enrol.save_secrets(made.secrets, Path("secrets.json"))
-    enrol.save_devices(enrol.derive_devices(made.secrets), Path("devices.json"))
+    enrol.save_devices(enrol.derive_gateway_half(made.secrets), Path("devices.json"))
     Path("state").mkdir()
-    with budgets.open_folder(Path("state")) as place:
-        budgets.provision(made, Limits(1, 8, 1, 10_000, 10**9, 0), place)
+    with budgets.open_slot_folder(Path("state")) as place:
+        budgets.write_first_budgets(made, Limits(1, 8, 1, 10_000, 10**9, 0), place)
     return tmp_path
 
 
@@ -211,7 +211,12 @@ def test_no_broker(folder: Path, heatveil: Callable[..., Any]) -> None:
 
 def test_what_is_written_is_there_and_nothing_else(tmp_path: Path) -> None:
     """No temporary file stays beside the result."""
-    write_all({tmp_path / "a.json": as_json({"a": 1}), tmp_path / "b.json": as_json(None)})
+    write_all(
+        {
+            tmp_path / "a.json": make_json_writer({"a": 1}),
+            tmp_path / "b.json": make_json_writer(None),
+        }
+    )
 
     assert {path.name for path in tmp_path.iterdir()} == {"a.json", "b.json"}
 
@@ -226,7 +231,7 @@ def test_when_one_file_fails_the_others_are_as_before(tmp_path: Path) -> None:
         raise OSError(28, "No space left on device", str(path))
 
     with pytest.raises(OperatorFault, match="No space left on device"):
-        write_all({old: as_json({"new": True}), half: torn})
+        write_all({old: make_json_writer({"new": True}), half: torn})
 
     assert old.read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"a.json"}
@@ -235,7 +240,7 @@ def test_when_one_file_fails_the_others_are_as_before(tmp_path: Path) -> None:
 def test_json_with_nan_is_refused() -> None:
     """NaN is no JSON: other programs could not read the file."""
     with pytest.raises(ValueError, match="JSON compliant"):
-        as_json({"score": float("nan")})
+        make_json_writer({"score": float("nan")})
 
 
 def test_what_is_no_plain_file_is_not_replaced(tmp_path: Path) -> None:
@@ -246,7 +251,7 @@ def test_what_is_no_plain_file_is_not_replaced(tmp_path: Path) -> None:
 
     for path in (pipe, link, Path(os.devnull)):
         with pytest.raises(OperatorFault, match="a link, a pipe or a device"):
-            check_places([path])
+            check_writable([path])
     assert pipe.is_fifo()
     assert link.is_symlink()
 
@@ -258,9 +263,9 @@ def test_a_result_does_not_overwrite_what_is_read(tmp_path: Path) -> None:
     read.write_text("position,intensity\n0.5,1\n")
 
     with pytest.raises(OperatorFault, match="not all different"):
-        check_places([tmp_path / "sub" / ".." / "sources.csv"], [read])
+        check_writable([tmp_path / "sub" / ".." / "sources.csv"], [read])
     with pytest.raises(OperatorFault, match="not all different"):
-        check_places([tmp_path / "a.npz", tmp_path / "sub" / ".." / "a.npz"])
+        check_writable([tmp_path / "a.npz", tmp_path / "sub" / ".." / "a.npz"])
 
 
 @pytest.mark.long

@@ -16,16 +16,16 @@ from gateway import mechanisms
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.thermal_days.day import (
-    Living,
+    LivingRoom,
     Thermometers,
     average_recent_watts,
     read_day,
     simulate_day,
 )
-from gateway.lab.thermal_days.rooms import room_of, views_of
-from gateway.lab.thermal_days.run import ask
+from gateway.lab.thermal_days.rooms import find_views, load_room
+from gateway.lab.thermal_days.run import play_rounds
 from gateway.mechanisms.thermal import vacant
-from gateway.mechanisms.thermal.granting import grant
+from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
@@ -104,9 +104,9 @@ def living(
     room: Room, moments_s: Sequence[float], world: np.random.Generator
 ) -> tuple[Lived, Lived]:
     """Return a day of a room with its people, and the same day with nobody there."""
-    _, views = views_of(room)
+    _, views = find_views(room)
     today = day(room, np.random.default_rng(1))
-    whole = simulate_day(Living(room, today, views), rounds_s=moments_s)
+    whole = simulate_day(LivingRoom(room, today, views), rounds_s=moments_s)
     alone = replace(whole, seen_k=whole.empty_k)
     nobody = Day(())
     return (
@@ -117,10 +117,10 @@ def living(
 
 def releases(query: Any, been: Lived, moments_s: Sequence[float], seed: int) -> list[Any]:
     """Return what the rounds of a day release, veiled by the devices' own code."""
-    mechanism = replace(mechanisms.find("thermal"), recover=lambda query, releases: None)
+    mechanism = replace(mechanisms.find_mechanism("thermal"), recover=lambda query, releases: None)
     tape, baseline_c = Tape(b"day %d" % seed), been.room.air.baseline_c
     args = (query, been.whole, been.read, baseline_c, moments_s, tape, lambda name: None)
-    return [asked.release for asked in ask(mechanism, *args)]
+    return [asked.release for asked in play_rounds(mechanism, *args)]
 
 
 def drawn(
@@ -133,7 +133,7 @@ def drawn(
     state: bytes | None = None,
 ) -> tuple[list[Any], bytes | None]:
     """Return a map of each release, as the process that draws maps does, and the last state."""
-    start_s = MIDNIGHT_S + room_of(plan).day.start_s
+    start_s = MIDNIGHT_S + load_room(plan).day.start_s
     found = []
     for release, at_s in zip(given, moments_s, strict=True):
         recorded = (start_s,) * len(release.values)
@@ -208,23 +208,23 @@ class Days:
     """A site on the broker whose clock stands still but for the moments of its rounds."""
 
     def __init__(self, path: Path, been: Sequence[Lived], moments_s: Sequence[float]) -> None:
-        self.deployment = config.load(path)
-        self.query = config.query(self.deployment)
+        self.deployment = config.load_deployment(path)
+        self.query = config.make_query(self.deployment)
         world = np.random.default_rng(8)
         thermometers = Thermometers(been[0].room, world)
         start_s = been[0].room.day.start_s
         level = complete_levels(thermometers.measure_level(been[0].whole.seen_k[0], start_s - 60))
         name, sensors = self.deployment.site.name, len(level)
-        made, place = enrol.enrol_fleet(name, sensors), budgets.keep_in_memory()
-        limits = grant(self.query, 0.0)
-        budgets.provision(made, limits._replace(budget=10 * limits.budget), place)
-        started = budgets.boot(made.secrets, place).devices
-        self.devices = enrol.derive_devices(made.secrets)
+        made, place = enrol.enrol_fleet(name, sensors), budgets.keep_slots_in_memory()
+        limits = make_first_limits(self.query, 0.0)
+        budgets.write_first_budgets(made, limits._replace(budget=10 * limits.budget), place)
+        started = budgets.boot_devices(made.secrets, place).devices
+        self.devices = enrol.derive_gateway_half(made.secrets)
         self.fleet = Fleet(started, thermometers.kinds, world, level)
         self.fleet.recorded_ms = int(1000 * (MIDNIGHT_S + start_s))
         # (time of the epoch, what sensors see, time by the instruments)
         self.moments = [
-            (MIDNIGHT_S + nth * DAY_S + at_s, one.whole.seen_k[one.whole.step_of(at_s)])
+            (MIDNIGHT_S + nth * DAY_S + at_s, one.whole.seen_k[one.whole.find_step(at_s)])
             for nth, one in enumerate(been)
             for at_s in moments_s
         ]
@@ -255,7 +255,7 @@ class Days:
         ):
             service.wait_connected()
             for _ in range(rounds):
-                service.run(1)
+                service.run_rounds(1)
 
 
 @pytest.mark.long
@@ -265,7 +265,7 @@ def test_a_day_with_somebody_and_a_day_with_nobody_through_broker_and_solver(
     """In a room that is not quite as its file; the gateway is started again in between."""
     path = site(tmp_path, port=mosquitto.port, name="two-days")
     world = np.random.default_rng(2)
-    people, nobody = living(wrong(room_of(tmp_path / "room.toml"), world), MOMENTS_S, world)
+    people, nobody = living(wrong(load_room(tmp_path / "room.toml"), world), MOMENTS_S, world)
     days = Days(path, (people, nobody), MOMENTS_S)
     monkeypatch.setattr("gateway.store.store.time", SimpleNamespace(time=days.time))
 
@@ -310,8 +310,8 @@ class Home(NamedTuple):
 
 def home(folder: Path, room: str, seed: int = 2) -> Home:
     """Return a room and its days; one without weather is as its file says."""
-    query = config.query(config.load(site(folder, room)))
-    world, true = np.random.default_rng(seed), room_of(folder / "room.toml")
+    query = config.make_query(config.load_deployment(site(folder, room)))
+    world, true = np.random.default_rng(seed), load_room(folder / "room.toml")
     days = living(wrong(true, world) if room == ROOM else true, MOMENTS_S, world)
     sent = [releases(query, been, MOMENTS_S, seed) for been in days]
     return Home(query, folder / "room.toml", days, sent)

@@ -41,7 +41,7 @@ def written(clock: list[float]) -> Iterator[io.StringIO]:
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,
-            logs.without_secrets,
+            logs.remove_secrets,
             Repeats(),
             Pseudonyms(),
             structlog.processors.JSONRenderer(),
@@ -143,7 +143,7 @@ from edge.core import entropy
 from edge.mechanisms import thermal
 from edge.core.records import Grid, Guarantee, Reading, Round
 
-logs.to_stderr()
+logs.log_to_stderr()
 log = structlog.get_logger()
 promise = Guarantee((1, 1), (1, 100000), (1, 2), "n", "local", "u", "p")
 round = Round(1, "thermal", Grid((9, 1), 0), (9, 8, 0, 987654321, 250000, 1, 1), promise)
@@ -177,7 +177,7 @@ import logging, threading, warnings
 import structlog
 from gateway import logs
 
-logs.to_stderr()
+logs.log_to_stderr()
 structlog.get_logger().info("ours", count=1)
 logging.getLogger("uvicorn.error").error("theirs %s", "too")
 logging.getLogger("sqlalchemy.engine").info("INSERT 4242")
@@ -223,7 +223,7 @@ def test_every_line_of_the_log_has_one_form_and_sentences_go_elsewhere() -> None
 def test_the_environment_says_from_which_level_on(level: str, expected: str) -> None:
     """Whoever looks for a fault needs more of it, without another program."""
     script = (
-        "import structlog; from gateway import logs; logs.to_stderr()\n"
+        "import structlog; from gateway import logs; logs.log_to_stderr()\n"
         "log = structlog.get_logger(); log.debug('d'); log.info('m'); log.warning('w')"
     )
     environment = os.environ | {"HEATVEIL_LOG": level}
@@ -241,7 +241,7 @@ def test_lines_are_plain_on_a_terminal_and_json_elsewhere_unless_asked_otherwise
     """A person reads the one, a program the other; a pipe may have either at its end."""
     script = (
         f"import sys; sys.stderr.isatty = lambda: {terminal}\n"
-        "from gateway import logs; logs.to_stderr(); logs.log.warning('w', why='x')"
+        "from gateway import logs; logs.log_to_stderr(); logs.log.warning('w', why='x')"
     )
     environment = os.environ | {"HEATVEIL_LOG": wanted}
     command = [sys.executable, "-c", script]
@@ -283,7 +283,7 @@ def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], war
     with (folder / "log").open("w") as log, Pump("thief") as pump:
         fleet = [*base, "fleet", "--config", path, "--sources", sources]
         with processes.Child(fleet, stderr=log, **quiet) as devices:  # type: ignore[call-overload]
-            thief = Link(broker, f"thief-{name}", pump, lasting=False).wait()
+            thief = Link(broker, f"thief-{name}", pump, lasting=False).wait_connected()
             for payload in (b"31337 is no frame", b"\xa1" * 40):
                 thief.publish(wire.topic(name, "node-1", "data"), payload)
             serve = [*base, "serve", "--config", path, "--rounds", "2"]
@@ -293,7 +293,9 @@ def day(folder: Path, name: str, broker: Mqtt, heatveil: Callable[..., Any], war
     assert ran.returncode == 0
     found = Day(json.loads(line) for line in (folder / "log").read_text().splitlines())
     reader = Reader(folder / "heatveil.sqlite")
-    found.sent = {value for number in (1, 2) for value in reader.release(number) or () if value}
+    found.sent = {
+        value for number in (1, 2) for value in reader.read_release(number) or () if value
+    }
     reader.close()
     return found
 

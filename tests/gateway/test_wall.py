@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 
 from gateway.cli.devices import broker
 from gateway.devices.broker import certificates, dynamic
-from gateway.devices.broker.mosquitto import Right
+from gateway.devices.broker.mosquitto import TopicRight
 from gateway.devices.enrol import enrol
 from gateway.faults import LinkFault
 from gateway.service.mqtt import access
@@ -68,7 +68,7 @@ class Wall(NamedTuple):
 
     def device(self, name: str) -> Mqtt:
         """Return the broker as that device comes to it."""
-        return access.as_device(self.mqtt, name, self.passwords[name])
+        return access.make_device_settings(self.mqtt, name, self.passwords[name])
 
 
 @pytest.fixture
@@ -78,12 +78,12 @@ def wall(need: Callable[[str], str], running: Running, tmp_path: Path) -> Iterat
     plugin()
     port = find_free_port()
     path = folder / "gateway.toml"
-    path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
+    path.write_text(config.make_sample().replace("port = 8883", f"port = {port}"))
     secrets = enrol.enrol_fleet(SITE, 4).secrets
     enrol.save_secrets(secrets, folder / "secrets.json")
     broker.init(path)
-    deployment = config.load(path)
-    passwords = dict(broker.link_passwords(deployment, folder / "secrets.json"))
+    deployment = config.load_deployment(path)
+    passwords = dict(broker.read_device_passwords(deployment, folder / "secrets.json"))
     # Somebody who may hear everything: what does not arrive here was stopped by the broker.
     passwords["watcher"] = "w" * 64
     watch(folder / "broker")
@@ -94,10 +94,12 @@ def wall(need: Callable[[str], str], running: Running, tmp_path: Path) -> Iterat
 def watch(folder: Path) -> None:
     """Let the watcher in."""
     path = folder / dynamic.FILE
-    body = dynamic.parse(path.read_text())
+    body = dynamic.parse_plugin_file(path.read_text())
     body["clients"].append(dynamic.make_client("watcher", "w" * 64, "watches", b"twelve bytes"))
-    body["roles"].append({"rolename": "watches", "acls": dynamic.make_acls([Right(False, "#")])})
-    path.write_text(dynamic.dump(body))
+    body["roles"].append(
+        {"rolename": "watches", "acls": dynamic.make_acls([TopicRight(False, "#")])}
+    )
+    path.write_text(dynamic.format_plugin_file(body))
 
 
 class Ears:
@@ -107,7 +109,7 @@ class Ears:
         self.heard: list[tuple[str, bytes]] = []
 
     def __call__(self, link: Link, message: Message) -> None:
-        link.ack(message)
+        link.acknowledge(message)
         self.heard.append((message.topic, message.payload))
 
     def wait(self, count: int, patience_s: float = 5) -> list[tuple[str, bytes]]:
@@ -127,7 +129,9 @@ def links(pump: Pump, *given: tuple[Mqtt, list[str], Ears | None]) -> Iterator[l
     made: list[Link] = []
     try:
         for mqtt, topics, ears in given:
-            made.append(Link(mqtt, session(mqtt), pump, subscribe=topics, on_message=ears).wait())
+            made.append(
+                Link(mqtt, session(mqtt), pump, subscribe=topics, on_message=ears).wait_connected()
+            )
         yield made
     finally:
         for link in made:
@@ -238,7 +242,7 @@ def dies(wall: Wall, name: str, will: str) -> int:
     def text(words: str) -> bytes:
         return len(words.encode()).to_bytes(2, "big") + words.encode()
 
-    own = access.client_id(wall.device(name), session(wall.device(name)))
+    own = access.make_client_id(wall.device(name), session(wall.device(name)))
     body = text("MQTT") + bytes([4, 0x80 | 0x40 | 0x20 | 0x04 | 0x02, 0, 30])
     body += (
         text(own) + text(will) + text("the last word") + text(name) + text(wall.passwords[name])
@@ -246,7 +250,7 @@ def dies(wall: Wall, name: str, will: str) -> int:
     length = (
         bytes([len(body) & 127 | 128, len(body) >> 7]) if len(body) > 127 else bytes([len(body)])
     )
-    context = access.tls(wall.mqtt)
+    context = access.make_tls_context(wall.mqtt)
     with (
         socket.create_connection((wall.mqtt.host, wall.mqtt.port)) as plain,
         context.wrap_socket(plain, server_hostname=wall.mqtt.host) as link,
@@ -316,9 +320,9 @@ def test_a_device_cannot_throw_the_gateway_off(wall: Wall, pump: Pump) -> None:
 
     A device is let in under its own alone.
     """
-    gateway = Link(wall.mqtt, "heatveil-lab", pump, subscribe=[leaf("+", "data")]).wait()
+    gateway = Link(wall.mqtt, "heatveil-lab", pump, subscribe=[leaf("+", "data")]).wait_connected()
     with pytest.raises(LinkFault, match="Not authorized"):
-        Link(wall.device("node-2"), "heatveil-lab", pump).wait()
+        Link(wall.device("node-2"), "heatveil-lab", pump).wait_connected()
     connections = gateway._session.connection
     gateway.close()
 
@@ -334,17 +338,17 @@ def test_who_has_no_password_does_not_get_in(
 ) -> None:
     """Anonymous, guessed, another's, unknown: one clear line for whoever set it up wrong."""
     secret = wall.passwords["node-1"] if password == "of node-1" else password
-    mqtt = access.as_device(wall.mqtt, username or "", secret or "")
+    mqtt = access.make_device_settings(wall.mqtt, username or "", secret or "")
     if username is None:
         mqtt = wall.mqtt.model_copy(update={"username": None, "password_file": None})
     with pytest.raises(LinkFault, match=r"will not have any \(Not authorized\).*\[mqtt\]"):
-        Link(mqtt, "any", pump).wait()
+        Link(mqtt, "any", pump).wait_connected()
 
 
 def refused(mqtt: Mqtt, pump: Pump, patience_s: float = 2) -> str:
     """Return the line that a link ends with."""
     with pytest.raises(LinkFault) as caught:
-        Link(mqtt, "any", pump).wait(patience_s)
+        Link(mqtt, "any", pump).wait_connected(patience_s)
     said = str(caught.value)
     assert "\n" not in said
     return said
@@ -422,9 +426,11 @@ def test_a_broker_that_is_exchanged_while_we_run_is_not_spoken_to(
     with capture_logs() as logged:
         with running(program, ours, port):
             topics = [leaf("+", "data")]
-            gateway = Link(mqtt, "gateway", pump, subscribe=topics, on_message=ears).wait()
-            as_node = access.as_device(mqtt, "node-0", wall.passwords["node-0"])
-            device = Link(as_node, session(as_node), pump).wait()
+            gateway = Link(
+                mqtt, "gateway", pump, subscribe=topics, on_message=ears
+            ).wait_connected()
+            as_node = access.make_device_settings(mqtt, "node-0", wall.passwords["node-0"])
+            device = Link(as_node, session(as_node), pump).wait_connected()
         device.publish(DATA, b"for the right one")
         with running(program, theirs, port):
             assert eventually(

@@ -165,10 +165,10 @@ def find_programs(program: str) -> dict[str, str]:
 def built(folder: Path) -> dict[str, str]:
     """Return the first lines of a script for each form; the files are in this folder by then."""
     sources = bundle.read_sources()
-    compiled = bundle.build(sources)
-    bundle.write_files(folder / "source", bundle.make_small(sources))
+    compiled = bundle.compile_sources(sources)
+    bundle.write_files(folder / "source", bundle.shrink_sources(sources))
     bundle.write_release(folder / "mpy", compiled)
-    (folder / "edge.romfs").write_bytes(bundle.make_image(compiled))
+    (folder / "edge.romfs").write_bytes(bundle.make_romfs_image(compiled))
     path = "import sys\nsys.path[:] = [%r, '.frozen']\ndel sys\n"
     return {
         "source": path % str(folder / "source"),

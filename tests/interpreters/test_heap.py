@@ -214,7 +214,7 @@ def folder(need, tmp_path_factory) -> Path:
     """Return a folder with the release, and what a host has besides."""
     need("mpy-cross")
     made: Path = tmp_path_factory.mktemp("release")
-    bundle.write_release(made, bundle.build(bundle.read_sources()))
+    bundle.write_release(made, bundle.compile_sources(bundle.read_sources()))
     (made / "edge" / "host").mkdir()
     for file in (ROOT / "edge" / "host").glob("*.py"):
         (made / "edge" / "host" / file.name).write_bytes(file.read_bytes())

@@ -79,7 +79,7 @@ def settled(folder: Path, signer: certificates.Pair, now: datetime, plugin: Path
     for name, content in {
         "server.pem": made.certificate.decode(),
         "server.key": made.key.decode(),
-        dynamic.FILE: dynamic.make_file("lab", "gateway", everybody, "homeassistant"),
+        dynamic.FILE: dynamic.make_plugin_file("lab", "gateway", everybody, "homeassistant"),
         "mosquitto.conf": mosquitto.render_configuration(
             "lab", folder, hosts, port, getpass.getuser(), plugin
         ),

@@ -242,10 +242,12 @@ def claim_added(effort: Effort) -> Claim:
     tape = effort.tape("ledger")
     prices = [Fraction(1 + tape.below(10**6), 1 + tape.below(10**9)) for _ in range(400)]
     total = sum(prices, Fraction(0))
-    ledger = Ledger(total).charged(Charge(rho) for rho in prices)
+    ledger = Ledger(total).add_charges(Charge(rho) for rho in prices)
     sums = ledger.spent == total and ledger.left == 0
-    full = bool(ledger.refusal(1, Fraction(1, 10**18))) and not Ledger(total).refusal(1, total)
-    twice = ledger.charged([Charge(prices[0], "a"), Charge(prices[1], "b")])
+    full = bool(ledger.explain_refusal(1, Fraction(1, 10**18))) and not Ledger(
+        total
+    ).explain_refusal(1, total)
+    twice = ledger.add_charges([Charge(prices[0], "a"), Charge(prices[1], "b")])
     most = twice.spent == total + max(prices[:2])
     sentence = "the ledger adds prices up without loss, and refuses the least above its budget"
     return claim_fact(sentence, sums and full and most, samples=len(prices))

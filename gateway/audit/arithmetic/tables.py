@@ -28,7 +28,7 @@ from edge.host import rootkeys
 
 from ...devices.enrol import enrol, keycount
 from ...faults import OperatorFault
-from ...mechanisms import find_service
+from ...mechanisms import find_serving
 from ...service.rounds import Place
 from ..bench import Device, listen, message
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
@@ -324,13 +324,13 @@ def _claim_counted(mechanism: Any) -> Claim:
     array = enrol.Device("array", place, "sealed", bytes(4), bytes(32), bytes(32))
     fleet = nobody._replace(by_name={array.name: array})
     asked = SimpleNamespace(rounds=SimpleNamespace(sampler="table"))
-    most = find_service(mechanism.name).key_limit(asked) or 0
+    most = find_serving(mechanism.name).key_limit(asked) or 0
 
     def single(path: Path) -> None:
-        keycount.count_key(path, nobody, place, {}, most)
+        keycount.count_new_key(path, nobody, place, {}, most)
 
     def whole(path: Path) -> None:
-        keycount.count_fleet(path, fleet, most)
+        keycount.count_fleet_keys(path, fleet, most)
 
     for ways in ((single,), (whole,), (whole, single)):
         made.append(0)

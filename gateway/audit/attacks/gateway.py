@@ -18,14 +18,14 @@ from edge.mechanisms import central, disk_limits
 
 from ...devices.enrol import enrol
 from ...faults import OperatorFault
-from ...mechanisms import find_service
+from ...mechanisms import find_serving
 from ...service.intake.door import Arrival, authenticate
-from ...service.intake.judge import judge
-from ...service.intake.outcomes import Asked, DeadLetter
-from ...service.ledger import Ledger, price
+from ...service.intake.judge import judge_reports
+from ...service.intake.outcomes import AskedRound, DeadLetter
+from ...service.ledger import Ledger, compute_round_rho
 from ...service.mqtt.connection import Message
 from ...service.rounds import OpenRound, Place
-from ...service.sealing import open_report
+from ...service.sealing import open_sealed_report
 from ...store.store import Store
 from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
@@ -52,13 +52,13 @@ class House:
         self.open: OpenRound | None = None
         self.sent: list[Message] = []  # every genuine frame, in order
         self.store = Store(self.folder / "audit.sqlite", SITE)
-        self.newest = self.store.newest()
+        self.newest = self.store.read_newest_numbers()
 
     def restart(self) -> None:
         """Start the gateway: what was in its memory is gone."""
         self.store.close()
         self.store = Store(self.folder / "audit.sqlite", SITE)
-        self.newest = self.store.newest()
+        self.newest = self.store.read_newest_numbers()
 
     def ask(self, number: int) -> str:
         """Open a Round, and have every device answer it; return why it is not opened, or ""."""
@@ -72,13 +72,13 @@ class House:
 
     def charge(self, asked: Any, signed: bytes) -> str:
         """Open a Round, which is charged; return why it is not opened, or ""."""
-        name, rho = wire.name_of(asked), price(asked.guarantee)
-        why = self.store.open_round(Asked(name, name, asked, signed, rho), 1000 * rho)
+        name, rho = wire.name_of(asked), compute_round_rho(asked.guarantee)
+        why = self.store.open_round(AskedRound(name, name, asked, signed, rho), 1000 * rho)
         if why:
             return why
         places = {one.identity.name: Place(one.identity.sensor, 1) for one in self.devices}
         self.open = OpenRound(
-            asked, name, 1e9, places, wrong=find_service(asked.mechanism).payload_fault(asked)
+            asked, name, 1e9, places, wrong=find_serving(asked.mechanism).payload_fault(asked)
         )
         return ""
 
@@ -88,18 +88,18 @@ class House:
         arrivals = [one for one in found if isinstance(one, Arrival)]
         letters = [one for one in found if isinstance(one, DeadLetter)]
         answers = [(one.report.round, one.report.sender) for one in arrivals]
-        known = self.store.known([one.key for one in arrivals], answers)
-        verdict = judge(arrivals, self.open, self.newest, known, 0.0)
+        known = self.store.read_known([one.key for one in arrivals], answers)
+        verdict = judge_reports(arrivals, self.open, self.newest, known, 0.0)
         letters += verdict.letters
-        self.store.keep(verdict.kept, letters, verdict.extra, verdict.heard, verdict.alarms)
-        verdict.settle(self.newest)
+        self.store.keep_batch(verdict.kept, letters, verdict.extra, verdict.heard, verdict.alarms)
+        verdict.apply(self.newest)
         counted, refused = len(verdict.kept), len(letters)
         return counted, len(messages) - counted - refused, refused
 
     @property
     def spent(self) -> Fraction:
         """What the ledger on the disk says is spent."""
-        return Ledger(Fraction(0), self.store.charges()).spent
+        return Ledger(Fraction(0), self.store.list_charges()).spent
 
 
 def topic_of(device: Device) -> str:
@@ -148,7 +148,7 @@ NAMES = ("one", "two")
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what becomes of messages that come twice, late or changed."""
     round = plans(mechanism)[:2][-1].round
-    rho = price(round.guarantee)
+    rho = compute_round_rho(round.guarantee)
     with tempfile.TemporaryDirectory() as folder:
         roots = [effort.root("kept", name) for name in NAMES]
         devices = [
@@ -173,11 +173,11 @@ def _count_spent(house: House, rho: Fraction) -> Iterator[Claim]:
     yield claim_fact("a round is charged before a device can hear of it", not late, samples=ROUNDS)
     yield claim_fact("every answer counts", counted == ROUNDS * len(NAMES), samples=counted)
     asked, signed = message(house.round, 999)
-    another, budget = Asked(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
+    another, budget = AskedRound(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
     refused = bool(house.store.open_round(another, budget))
     yield claim_fact("a round that the budget has no room for is not opened", refused, samples=1)
     other = asked._replace(guarantee=asked.guarantee._replace(neighbours="another promise"))
-    odd = Asked(b"odd", b"odd", other, signed, rho / 4)
+    odd = AskedRound(b"odd", b"odd", other, signed, rho / 4)
     refused = is_refused(lambda: house.store.open_round(odd, budget), OperatorFault)
     yield claim_fact("prices of different promises are not added up", refused, samples=1)
     refused = is_refused(lambda: house.store.open_round(another, 1001 * rho), OperatorFault)
@@ -209,7 +209,7 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
     """Yield what becomes of other bytes under counters that were used, or that lie behind."""
     spent, device = house.spent, house.devices[0]
     report = device.open_frame(house.sent[-len(NAMES)].payload)
-    forged, kept = [], len(house.store.refused(1000))
+    forged, kept = [], len(house.store.list_refused(1000))
     for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
         other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
         forged.append(sign(device, other))
@@ -221,9 +221,9 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
             counted += house.deliver([one])[0]
     sentence = "no other bytes count under counters that were used, or that lie behind the newest"
     yield claim_none(sentence, counted, "answers", samples=2 * len(forged))
-    found = house.store.refused(1000)
+    found = house.store.list_refused(1000)
     letters = found[: len(found) - kept]
-    raised = house.store.alarms()
+    raised = house.store.list_alarms()
     yield claim_fact(
         "counters that go back, or come twice, are an alarm that is kept",
         len(raised) == 1 and all(times >= len(forged) for _, times in raised.values()),
@@ -278,7 +278,7 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         plain = mechanism.plan(query, ())
         sealed = seal_round(plain, key)
         device, frames = _enrol_for(name, sealed, root), set()
-        who = enrol.Device.of(device.identity)
+        who = enrol.Device.from_identity(device.identity)
         thief = who._replace(seal_key=rootkeys.seal_key(effort.root("another")))
         for number, reading in enumerate([None, *mechanism.subject.list_readings(plain)], 1):
             round, signed = message(sealed, number)
@@ -287,14 +287,14 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             report = device.open_frame(frame)
             frames.add(len(frame))
             told = list(mechanism.report(round, reading, None)) if reading else []
-            wrong += open_report(key, round, report, who, SITE) != told
+            wrong += open_sealed_report(key, round, report, who, SITE) != told
             for other in (
                 (key, round, report, thief),
                 (key, round, report, who._replace(name="another")),
                 (key, round._replace(number=number + 1), report, who),
                 (stranger, round, report, who),
             ):
-                strangers += open_report(*other, SITE) is not None
+                strangers += open_sealed_report(*other, SITE) is not None
             count += 1
         lengths = max(lengths, len(frames))
         for allowed in ("", "another"):

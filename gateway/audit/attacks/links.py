@@ -56,8 +56,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         )
         ca_file = folder / "ca.pem"
         ca_file.write_bytes(ours.certificate)
-        gateway: Any = access.tls(Mqtt(host=HOST, ca_file=ca_file))
-        anybody: Any = access.tls(Mqtt(host=HOST))
+        gateway: Any = access.make_tls_context(Mqtt(host=HOST, ca_file=ca_file))
+        anybody: Any = access.make_tls_context(Mqtt(host=HOST))
         device = tls.context(HOST, ours.certificate)
         yield _spoken_to(
             "the gateway speaks to a broker with the right certificate, and to no other",
@@ -140,7 +140,7 @@ def _claim_plain() -> Claim:
         with suppress(ValueError):
             tls.context(host, authority)
             taken.append(f"{host!r} with {authority!r}")
-    insecure = [Mqtt().insecure, access.tls(Mqtt()) is None]
+    insecure = [Mqtt().insecure, access.make_tls_context(Mqtt()) is None]
     return claim_fact(
         "a connection that is not verified has to be asked for: insecure = true",
         not taken and not any(insecure) and tls.context(HOST, None, insecure=True) is None,

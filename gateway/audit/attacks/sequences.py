@@ -17,7 +17,7 @@ from typing import Any
 from edge.core import entropy
 from edge.core.budget import Lost, objection
 
-from ...service.ledger import price
+from ...service.ledger import compute_round_rho
 from ...service.mqtt.connection import Message
 from ..bench import Device, listen, message, plans, replace, subject_of
 from ..claim import Claim, Effort, claim_fact, claim_none
@@ -176,7 +176,7 @@ class Siege:
         messages = [Message(topic, one, (1, n)) for n, one in enumerate(frames + frames[:3])]
         self.counted += self.house.deliver(messages)[0]
         self._hold(self.counted <= 1, "the gateway counted two answers to one Round")
-        charged = self.house.spent >= self.opened * price(self.round.guarantee)
+        charged = self.house.spent >= self.opened * compute_round_rho(self.round.guarantee)
         self._hold(charged, "the gateway forgot what it had charged")
 
     def _hold(self, holds: bool, fault: str) -> None:

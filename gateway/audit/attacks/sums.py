@@ -19,10 +19,10 @@ from edge.mechanisms.sum_member import Member, Refused, shard_topic
 from edge.mechanisms.sum_node import SumNode
 
 from ...devices.enrol import budgets, enrol, roster
-from ...devices.enrol.capped import cap_limits
+from ...devices.enrol.capped import make_capped_limits
 from ...mechanisms import MECHANISMS
 from ...service.secure_sum import ciphers
-from ...service.secure_sum.collecting import ABANDONED, RELEASED, Collecting, Link
+from ...service.secure_sum.collecting import ABANDONED, RELEASED, Link, ShardSum
 from ..bench import SITE, SITE_KEY
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 
@@ -58,10 +58,10 @@ class Shard:
         """Return what an honest Round says of the sum."""
         return Terms(number, self.shard.divisor, BITS, LENGTH, "replace-one")
 
-    def gateway(self, number: int) -> Collecting:
+    def gateway(self, number: int) -> ShardSum:
         """Return the gateway's half of a round."""
         links = {i: Link(one.mac_key, one.config_key) for i, one in self.keys.items()}
-        return Collecting(self.shard, _body(number), BITS, LENGTH, SITE, SITE_KEY, links)
+        return ShardSum(self.shard, _body(number), BITS, LENGTH, SITE, SITE_KEY, links)
 
     def begin(self, number: int) -> Frames:
         """Return every device's join of a round."""
@@ -84,12 +84,12 @@ class Shard:
                     refused[place] = str(why)
         return said, refused
 
-    def until(self, gateway: Collecting, number: int, step: int, gone: int = 0) -> Frames:
+    def until(self, gateway: ShardSum, number: int, step: int, gone: int = 0) -> Frames:
         """Return the frames of a step of all but the first so many, which vanish before it."""
         said = self.begin(number)
         for _ in range(step - 1):
             _give(gateway, said)
-            said, _ = self.hear(gateway.due())
+            said, _ = self.hear(gateway.end_step())
         return {place: frames for place, frames in said.items() if place >= gone}
 
     def set_message(self, number: int, places: Sequence[int]) -> bytes:
@@ -112,8 +112,8 @@ def _fields(frame: bytes) -> bytes:
     return bytes(decode(frame[: -wire.MAC_BYTES])[3])
 
 
-def _give(gateway: Collecting, said: Mapping[int, Sequence[bytes]]) -> list[str]:
-    return [gateway.take(place, frame) for place, frames in said.items() for frame in frames]
+def _give(gateway: ShardSum, said: Mapping[int, Sequence[bytes]]) -> list[str]:
+    return [gateway.take_frame(place, frame) for place, frames in said.items() for frame in frames]
 
 
 def sums_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
@@ -138,13 +138,13 @@ def _vanishing(effort: Effort) -> Iterator[Claim]:
             gateway = town.gateway(1)
             said = town.until(gateway, 1, step, gone)
             _give(gateway, said)
-            sent = gateway.due()
+            sent = gateway.end_step()
             if gone > MISSING * SIZE and step <= MASKED:
                 opened += gateway.state != ABANDONED or bool(sent)
             while gateway.state not in (RELEASED, ABANDONED):
                 said, _ = town.hear([one for one in sent if one[0] is None or one[0] >= gone])
                 _give(gateway, {i: frames for i, frames in said.items() if i >= gone})
-                sent = gateway.due()
+                sent = gateway.end_step()
             if gone <= MISSING * SIZE:
                 stay = town.sum_of(range(gone if step <= MASKED else 0, SIZE))
                 exact &= gateway.total is not None and gateway.total.tolist() == stay
@@ -158,7 +158,7 @@ def _lying_gateway(effort: Effort) -> Iterator[Claim]:
     town = Shard(effort, "two sets")
     gateway = town.gateway(1)
     _give(gateway, town.until(gateway, 1, MASKED))
-    gateway.due()
+    gateway.end_step()
     everybody, others = range(SIZE), range(1, SIZE)
     town.hear([(None, town.set_message(1, everybody))])
     answered, refused = town.hear([(None, town.set_message(1, others))])
@@ -182,7 +182,7 @@ def _split(effort: Effort) -> Claim:
     town = Shard(effort, "split")
     gateway = town.gateway(1)
     _give(gateway, town.until(gateway, 1, MASKED))
-    gateway.due()
+    gateway.end_step()
     whole, without = (town.set_message(1, range(first, SIZE)) for first in (0, 1))
     said: Frames = {}
     for place, member in town.members.items():
@@ -195,7 +195,7 @@ def _split(effort: Effort) -> Claim:
     )
 
 
-def _reveal(town: Shard, gateway: Collecting, place: int, said: Frames) -> bytes | None:
+def _reveal(town: Shard, gateway: ShardSum, place: int, said: Frames) -> bytes | None:
     """Return the shares that a device gives, told all tags there are; None where it refuses."""
     near, sid = town.shard.neighbours[place], gateway.sid
     at = {j: i for i, j in enumerate(near)}
@@ -227,7 +227,7 @@ def _without_tags(effort: Effort) -> Claim:
     victim = gateway._devices[0]
     victim.bearing = bytes(len(victim.bearing))  # as if it bore nobody's mask
     _give(gateway, said)
-    said, _ = town.hear(gateway.due())
+    said, _ = town.hear(gateway.end_step())
     given = 0
     for place, frames in said.items():
         if place:
@@ -272,18 +272,18 @@ def _broker(effort: Effort) -> Iterator[Claim]:
     while first.state != RELEASED:
         kept += [(place, frame) for place, frames in said.items() for frame in frames]
         _give(first, said)
-        said, _ = town.hear(first.due())
+        said, _ = town.hear(first.end_step())
     said, why, tried = town.begin(2), list[str](), 0
     while gateway.state not in (RELEASED, ABANDONED):
         for place, frame in kept:
-            why.append(gateway.take(place, frame))
+            why.append(gateway.take_frame(place, frame))
         for place, frames in said.items():
             for frame in frames:
-                why.append(gateway.take((place + 1) % SIZE, frame))
-                why.append(gateway.take(place, frame[:-1] + bytes([frame[-1] ^ 1])))
+                why.append(gateway.take_frame((place + 1) % SIZE, frame))
+                why.append(gateway.take_frame(place, frame[:-1] + bytes([frame[-1] ^ 1])))
         tried += len(kept) + 2 * len(said)
         _give(gateway, said)
-        said, _ = town.hear(gateway.due())
+        said, _ = town.hear(gateway.end_step())
     sentence = "no frame of another round, of another device or with a changed bit is taken"
     yield claim_none(sentence, why.count(""), "frames", samples=tried)
     exact = gateway.total is not None and gateway.total.tolist() == town.sum_of(range(SIZE))
@@ -299,7 +299,7 @@ def _lying_devices(effort: Effort) -> Iterator[Claim]:
         for place in range(liars):
             said[place] = [_false(town, gateway, place, frame) for frame in said[place]]
         _give(gateway, said)
-        gateway.due()
+        gateway.end_step()
         if liars == 1:
             total = [] if gateway.total is None else gateway.total.tolist()
             good = gateway.liars == {0} and total == town.sum_of(range(SIZE))
@@ -312,7 +312,7 @@ def _lying_devices(effort: Effort) -> Iterator[Claim]:
             )
 
 
-def _false(town: Shard, gateway: Collecting, place: int, frame: bytes) -> bytes:
+def _false(town: Shard, gateway: ShardSum, place: int, frame: bytes) -> bytes:
     """Return a device's last frame with other shares in it, signed as it would."""
     joined = _fields(frame)
     where = wire.topic(SITE, town.shard.members[place], "sum")
@@ -328,9 +328,11 @@ def _claim_paid() -> Iterator[Claim]:
         if subject is None or subject.KIND != "distributed":
             continue
         query = next(query for _, query in subject.list_queries() if subject.is_replacement(query))
-        made, drawn = roster.enrol(enrol.enrol_fleet(SITE, query.users), query)
-        place, where = budgets.keep_in_memory(), wire.round_topic(SITE, mechanism.name)
-        budgets.provision(made, cap_limits(Fraction(*query.epsilon), 1, 0.0), place)
+        made, drawn = roster.enrol_in_shards(enrol.enrol_fleet(SITE, query.users), query)
+        place, where = budgets.keep_slots_in_memory(), wire.round_topic(SITE, mechanism.name)
+        budgets.write_first_budgets(
+            made, make_capped_limits(Fraction(*query.epsilon), 1, 0.0), place
+        )
 
         def answer(
             round: Any,
@@ -340,7 +342,7 @@ def _claim_paid() -> Iterator[Claim]:
             name: str = drawn[0].shard.members[0],
         ) -> tuple[list[bytes], int]:
             """Return what a device that was just started says to a Round, and what it has left."""
-            devices = budgets.boot(made.secrets, place).devices
+            devices = budgets.boot_devices(made.secrets, place).devices
             who, held = next((who, held) for who, held in devices if who.name == name)
             message = bytes(post.pack_round(round, made.secrets.site_key, where))
             node = SumNode(who, held, round.mechanism, ciphers)

@@ -28,7 +28,7 @@ from recovery.maps.guarantee import window_of
 
 from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
-from ...service.secure_sum.collecting import Collecting, Link
+from ...service.secure_sum.collecting import Link, ShardSum
 from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
 from ..claim import Claim, Effort, claim_fact, claim_none
 from .power import Flash, Memory, PowerCut
@@ -155,13 +155,13 @@ def _beside_others(
         terms = Terms(number, divisor, bits, length, ADJACENCIES[params.replace])
         for at, member in members.items():
             said[at] = member.begin(body, terms, lambda _: [0] * length, rng)
-        gateway = Collecting(drawn.shard, body, bits, length, SITE, SITE_KEY, links)
+        gateway = ShardSum(drawn.shard, body, bits, length, SITE, SITE_KEY, links)
         for _ in range(2):  # the shares of secrets, then the masked numbers
             for at, frames in said.items():
                 for frame in frames:
-                    gateway.take(at, frame)
+                    gateway.take_frame(at, frame)
             said = {}
-            for to, words in gateway.due():
+            for to, words in gateway.end_step():
                 if to:
                     said[to] = members[to].heard(words, False)
                 else:

@@ -14,7 +14,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from ...devices.broker import certificates, dynamic, mosquitto
-from ...devices.broker.mosquitto import derive_session
+from ...devices.broker.mosquitto import derive_session_id
 from ...devices.enrol import enrol
 from ...faults import OperatorFault
 from ...settings import config
@@ -24,7 +24,7 @@ from .. import flags
 # The files of a broker: none is overwritten, and all that are missing are made, or none.
 
 
-class Files:
+class PlannedFiles:
     """A folder as it is, and what is to be added to it."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,32 +42,32 @@ class Files:
         try:
             return (self.folder / name).read_bytes()
         except OSError as fault:
-            raise self.find_unfit(name, f"cannot be read ({fault.strerror})") from fault
+            raise self.make_unfit_fault(name, f"cannot be read ({fault.strerror})") from fault
 
-    def add(self, name: str, content: bytes, *, private: bool = False) -> None:
+    def plan(self, name: str, content: bytes, *, private: bool = False) -> None:
         """Plan a file; private: for its owner alone."""
         self._made[name] = content, private
 
-    def text(self, name: str, make: Callable[[], str], *, private: bool = False) -> str:
+    def read_or_plan(self, name: str, make: Callable[[], str], *, private: bool = False) -> str:
         """Return a file's text; where it is missing, it is made and planned."""
-        if self.lack(name):
-            self.add(name, make().encode(), private=private)
+        if self.find_missing(name):
+            self.plan(name, make().encode(), private=private)
         try:
             return self.read(name).decode()
         except UnicodeDecodeError as fault:
-            raise self.find_unfit(name, "is no text") from fault
+            raise self.make_unfit_fault(name, "is no text") from fault
 
-    def lack(self, *names: str) -> list[str]:
+    def find_missing(self, *names: str) -> list[str]:
         """Return which of these are neither there nor planned."""
         return [n for n in names if n not in self._made and not os.path.lexists(self.folder / n)]
 
-    def refuse_half(self, one: str, other: str, why: str) -> None:
+    def check_pair(self, one: str, other: str, why: str) -> None:
         """Raise OperatorFault when one of the two is there and the other is not."""
-        if len(missing := self.lack(one, other)) == 1:
+        if len(missing := self.find_missing(one, other)) == 1:
             there = other if missing[0] == one else one
-            raise self.find_unfit(there, f"is there without {missing[0]}, and {why}")
+            raise self.make_unfit_fault(there, f"is there without {missing[0]}, and {why}")
 
-    def find_unfit(self, name: str, why: str, *also: str) -> OperatorFault:
+    def make_unfit_fault(self, name: str, why: str, *also: str) -> OperatorFault:
         """Return the fault of a file that is there and cannot stay."""
         names = " and ".join((name, *also))
         return OperatorFault(
@@ -76,7 +76,7 @@ class Files:
             "run this again"
         )
 
-    def write(self, inner: str) -> None:
+    def write_planned(self, inner: str) -> None:
         """Write what is planned, and make an inner folder; after a fault nothing of it stays.
 
         Raises:
@@ -103,7 +103,7 @@ class Files:
                 "needs all its files or none. Give another place with --folder, or make room"
             ) from fault
 
-    def describe(self) -> str:
+    def describe_written(self) -> str:
         """Return what was written, in a sentence."""
         if not self._made:
             return f"All files of a broker are in {self.folder} already; nothing was written."
@@ -119,68 +119,74 @@ DYNAMIC = (
 
 
 def prepare_clients(
-    files: Files, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
+    files: PlannedFiles, site: str, gateway: str, everybody: Mapping[str, str], prefix: str
 ) -> list[str]:
     """See to the plugin's file; return who else comes in."""
     devices = {name: word for name, word in everybody.items() if name != gateway}
-    sessions = {name: derive_session(site, name, word) for name, word in devices.items()}
-    held = files.text(
+    sessions = {name: derive_session_id(site, name, word) for name, word in devices.items()}
+    held = files.read_or_plan(
         dynamic.FILE,
-        lambda: dynamic.make_file(site, gateway, everybody, prefix, sessions),
+        lambda: dynamic.make_plugin_file(site, gateway, everybody, prefix, sessions),
         private=True,
     )
     try:
-        body = dynamic.parse(held)
+        body = dynamic.parse_plugin_file(held)
     except ValueError as fault:
-        raise files.find_unfit(dynamic.FILE, f"is none of the plugin's: {fault}") from fault
-    if not dynamic.holds(body, everybody):
-        raise files.find_unfit(
+        raise files.make_unfit_fault(dynamic.FILE, f"is none of the plugin's: {fault}") from fault
+    if not dynamic.has_all_clients(body, everybody):
+        raise files.make_unfit_fault(
             dynamic.FILE, "is of another enrolment, or another gateway.password"
         )
     roles = {role.get("rolename") for role in body["roles"]}
     for name in everybody:
-        if (dynamic.GATEWAY_ROLE if name == gateway else dynamic.name_role(name)) not in roles:
-            raise files.find_unfit(dynamic.FILE, f"has no role for {name}")
+        if (
+            dynamic.GATEWAY_ROLE if name == gateway else dynamic.make_role_name(name)
+        ) not in roles:
+            raise files.make_unfit_fault(dynamic.FILE, f"has no role for {name}")
     return [row["username"] for row in body["clients"] if row["username"] not in everybody]
 
 
 # The certificates of a broker of one's own: an authority, and the server that it signs.
 
 
-def prepare_certificates(files: Files, site: str, hosts: list[str]) -> datetime:
+def prepare_certificates(files: PlannedFiles, site: str, hosts: list[str]) -> datetime:
     """See to authority and server; return until when the server's certificate is good."""
     now = datetime.now(UTC)
-    if files.lack("ca.pem", "ca.key") == ["ca.pem", "ca.key"]:
+    if files.find_missing("ca.pem", "ca.key") == ["ca.pem", "ca.key"]:
         made = certificates.make_authority(f"heatveil broker of site {site}", now)
-        files.add("ca.pem", made.certificate)
-        files.add("ca.key", made.key, private=True)
-    if files.lack("server.pem", "server.key"):
-        files.refuse_half("server.pem", "server.key", "the broker needs both")
-        files.refuse_half("ca.pem", "ca.key", "a certificate cannot be signed without both")
+        files.plan("ca.pem", made.certificate)
+        files.plan("ca.key", made.key, private=True)
+    if files.find_missing("server.pem", "server.key"):
+        files.check_pair("server.pem", "server.key", "the broker needs both")
+        files.check_pair("ca.pem", "ca.key", "a certificate cannot be signed without both")
         signer = certificates.Pair(files.read("ca.pem"), files.read("ca.key"))
         try:
             made = certificates.make_server(hosts, signer, now)
         except ValueError as fault:
-            raise files.find_unfit(
+            raise files.make_unfit_fault(
                 "ca.pem", f"cannot sign a broker's certificate: {fault}"
             ) from fault
-        files.add("server.pem", made.certificate)
-        files.add("server.key", made.key, private=True)
+        files.plan("server.pem", made.certificate)
+        files.plan("server.key", made.key, private=True)
     try:
         found = x509.load_pem_x509_certificate(files.read("server.pem"))
         names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (ValueError, x509.ExtensionNotFound) as fault:
-        raise files.find_unfit("server.pem", f"is no broker's certificate: {fault}") from fault
+        raise files.make_unfit_fault(
+            "server.pem", f"is no broker's certificate: {fault}"
+        ) from fault
     try:
         own = serialization.load_pem_private_key(files.read("server.key"), None).public_key()
     except (ValueError, TypeError) as fault:
-        raise files.find_unfit("server.key", f"is no private key: {fault}") from fault
+        raise files.make_unfit_fault("server.key", f"is no private key: {fault}") from fault
     if own != found.public_key():
-        raise files.find_unfit("server.key", "does not belong to server.pem", "server.pem")
+        raise files.make_unfit_fault("server.key", "does not belong to server.pem", "server.pem")
     if missing := [host for host in hosts if certificates.make_general_name(host) not in names]:
-        raise files.find_unfit("server.pem", f"does not name {', '.join(missing)}", "server.key")
+        raise files.make_unfit_fault(
+            "server.pem", f"does not name {', '.join(missing)}", "server.key"
+        )
     if found.not_valid_after_utc <= now:
-        raise files.find_unfit("server.pem", "has expired", "server.key")
+        raise files.make_unfit_fault("server.pem", "has expired", "server.key")
     return found.not_valid_after_utc
 
 
@@ -191,11 +197,11 @@ TLS_PORT = 8883
 GATEWAY = "gateway"  # its name at the broker, unless [mqtt] username says another
 
 
-app = flags.command_group("A broker of your own: TLS, passwords, rights.")
+app = flags.make_command_group("A broker of your own: TLS, passwords, rights.")
 
 
 @app.callback()
-def group() -> None:
+def declare_group() -> None:
     """Be a group, though of one command."""
 
 
@@ -219,10 +225,10 @@ def init(
     ] = None,
 ) -> None:
     """Write certificates, passwords, rights and configuration for mosquitto."""
-    deployment = config.load(path)
-    files = Files(folder or path.with_name("broker"))
+    deployment = config.load_deployment(path)
+    files = PlannedFiles(folder or path.with_name("broker"))
     given, plugin = plugin, plugin or dynamic.find_plugin()
-    if plugin is None and files.lack("mosquitto.conf"):
+    if plugin is None and files.find_missing("mosquitto.conf"):
         raise OperatorFault(
             f"the mosquitto plugin {dynamic.PLUGIN} is not on this machine; without it the broker "
             "cannot hold each device to its own topics. Install mosquitto 2 (apt install "
@@ -230,7 +236,7 @@ def init(
             f"/usr/lib/{dynamic.PLUGIN} in the Docker image"
         )
     site = deployment.site.name
-    devices = link_passwords(deployment, path.with_name("secrets.json"))
+    devices = read_device_passwords(deployment, path.with_name("secrets.json"))
     gateway = deployment.mqtt.username or GATEWAY
     if gateway in devices:
         raise OperatorFault(
@@ -239,12 +245,12 @@ def init(
         )
     names = list(dict.fromkeys([deployment.mqtt.host, *(hosts or ())]))
     until = prepare_certificates(files, site, names)
-    own = files.text("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
+    own = files.read_or_plan("gateway.password", lambda: chance.token_hex(32) + "\n", private=True)
     everybody = {gateway: own.strip(), **devices}
     others = prepare_clients(files, site, gateway, everybody, deployment.homeassistant.prefix)
     user = pwd.getpwuid(os.getuid()).pw_name
     port = _port(deployment.mqtt)
-    kept = files.text(
+    kept = files.read_or_plan(
         "mosquitto.conf",
         lambda: mosquitto.render_configuration(
             site,
@@ -258,10 +264,10 @@ def init(
     )
     if f"plugin_opt_config_file {files.folder / dynamic.FILE}" not in kept.splitlines():
         # A broker that goes by other files would let in whom `device remove` has shut out.
-        raise files.find_unfit("mosquitto.conf", f"does not let in by {dynamic.FILE}")
+        raise files.make_unfit_fault("mosquitto.conf", f"does not let in by {dynamic.FILE}")
     if given is not None and f"plugin {given}" not in kept.splitlines():
-        raise files.find_unfit("mosquitto.conf", f"does not name the plugin {given}")
-    files.write("data")
+        raise files.make_unfit_fault("mosquitto.conf", f"does not name the plugin {given}")
+    files.write_planned("data")
     for line in _tell(deployment, path, files, gateway, until):
         typer.echo(line)
     typer.echo(DYNAMIC)
@@ -269,7 +275,7 @@ def init(
         typer.echo(f"The broker lets in others too, whom you have added: {', '.join(others)}")
 
 
-def link_passwords(deployment: Deployment, path: Path) -> Mapping[str, str]:
+def read_device_passwords(deployment: Deployment, path: Path) -> Mapping[str, str]:
     """Return name and password of every device, from the devices' half of the enrolment."""
     secrets = enrol.load_secrets(path, deployment.site.name)
     return {who.name: link_key.hex() for who, link_key in secrets.devices}
@@ -281,10 +287,10 @@ def _port(mqtt: Mqtt) -> int:
 
 
 def _tell(
-    deployment: Deployment, path: Path, files: Files, gateway: str, until: datetime
+    deployment: Deployment, path: Path, files: PlannedFiles, gateway: str, until: datetime
 ) -> Iterable[str]:
     """Yield what was done, and the three next steps."""
-    yield f"{files.describe()} The broker's certificate is good until {until:%Y-%m-%d}."
+    yield f"{files.describe_written()} The broker's certificate is good until {until:%Y-%m-%d}."
     wanted = deployment.mqtt.model_copy(
         update={
             "port": _port(deployment.mqtt),

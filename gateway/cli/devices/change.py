@@ -14,30 +14,37 @@ import typer
 from edge.core.budget import COUNT, NANO, Copies, Lost
 from edge.host import rootkeys
 
-from ...devices.broker.doors import Doors, find_folder
-from ...devices.broker.mosquitto import derive_session
+from ...devices.broker.doors import BrokerAccess, find_broker_folder
+from ...devices.broker.mosquitto import derive_session_id
 from ...devices.enrol import budgets, enrol, keycount, limitsfile
 from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
 from ...devices.kit.siting import derive_settings, derive_steps
 from ...faults import OperatorFault
-from ...mechanisms import find_for_deployment, find_service, first_limits, first_round
-from ...service.ledger import Charge, budget_of, check_budget, check_terms, terms, unit_of
+from ...mechanisms import find_for_deployment, find_serving, make_first_limits, plan_first_round
+from ...service.ledger import (
+    Charge,
+    check_budget,
+    check_terms,
+    compute_budget_rho,
+    find_unit,
+    make_terms,
+)
 from ...service.rounds import Place
 from ...settings import config, windows
 from ...settings.deployment import Deployment
 from ...store.opening import lock_file
-from ...store.places import has_store, place_of
+from ...store.places import find_place, has_store
 from ...store.reader import ChargeRow, Reader
 from ...store.store import Store
 from .. import flags
 from ..records.ledger import ALL
 from .status import (
-    at_broker,
+    change_at_broker,
     find_device,
-    find_unfinished,
     free,
-    is_let_in,
+    is_admitted_by_broker,
     list_devices,
+    locate_unfinished,
     nearest_name,
     shut,
 )
@@ -45,7 +52,7 @@ from .status import (
 # The files of one device: its half of the keys, its budget, and what it leaves behind.
 
 
-class Halves:
+class DeviceFiles:
     """Where the devices' half of the keys is kept: of virtual ones together, of a board alone."""
 
     def __init__(self, deployment: Deployment, secrets: Path, board: Path) -> None:
@@ -54,12 +61,12 @@ class Halves:
         if secrets.exists():
             self.secrets = enrol.load_secrets(secrets, deployment.site.name)
 
-    def virtual(self, name: str) -> Secret | None:
+    def find_virtual(self, name: str) -> Secret | None:
         """Return what a virtual device knows of itself; None for a board."""
         held = self.secrets.devices if self.secrets is not None else ()
         return next((one for one in held if one.identity.name == name), None)
 
-    def new_virtual(self, made: Newcomer, limits: Any, window: bytes = b"") -> None:
+    def add_virtual(self, made: Newcomer, limits: Any, window: bytes = b"") -> None:
         """Give a virtual device its budget and its keys; what it had under an old key goes.
 
         Raises:
@@ -68,20 +75,20 @@ class Halves:
         name, site = made.secret.identity.name, self._deployment.site.name
         state = self.path.with_name(budgets.STATE)
         state.mkdir(0o700, exist_ok=True)
-        with budgets.open_folder(state) as place:
+        with budgets.open_slot_folder(state) as place:
             self._forget(name)
             alone = Secrets(site, made.secret.identity.site_key, (made.secret,))
             alone_made = enrol.Enrolment(alone, {name: made.root})
-            budgets.provision(alone_made, limits, place, window)
+            budgets.write_first_budgets(alone_made, limits, place, window)
         self._keep(made.secret)
 
-    def new_password(self, held: Secret, link_key: bytes) -> None:
+    def change_password(self, held: Secret, link_key: bytes) -> None:
         """Give a virtual device another password."""
         self._keep(held._replace(link_key=link_key))
 
-    def drop(self, name: str) -> bool:
+    def forget_device(self, name: str) -> bool:
         """Forget a device's keys and budget, if they are here; return whether they were."""
-        if self.virtual(name) is None or self.secrets is None:
+        if self.find_virtual(name) is None or self.secrets is None:
             return False
         left = tuple(one for one in self.secrets.devices if one.identity.name != name)
         self.secrets = self.secrets._replace(devices=left)
@@ -89,30 +96,32 @@ class Halves:
         self._forget(name)
         return True
 
-    def new_board(self, made: Secret, chain: bytes, limits: Any, window: bytes = b"") -> None:
-        """Write the one file of a board; it has its name once all else is done: `finish`.
+    def write_new_board(
+        self, made: Secret, chain: bytes, limits: Any, window: bytes = b""
+    ) -> None:
+        """Write the one file of a board; `finish_board_file` gives it its name once all is done.
 
         Raises:
             OperatorFault: there is a finished one, or it cannot be written.
         """
-        enrol.refuse_old(self.board)
+        enrol.refuse_existing_file(self.board)
         who = made.identity
-        link = make_link(self._deployment, who.name, made.link_key.hex())
+        link = make_link_settings(self._deployment, who.name, made.link_key.hex())
         more = derive_settings(self._deployment)
         if window:
             more["window"] = window.hex()
         if find_for_deployment(self._deployment).reads == "temperature":
             more["steps"] = derive_steps(self._deployment, limits.exponent)
-        enrol.save_board(self.begun, who, chain, limits, link, more)
+        enrol.save_board_file(self.unfinished_path, who, chain, limits, link, more)
 
-    def hand_out(self, held: Secret) -> None:
+    def turn_virtual_into_board(self, held: Secret) -> None:
         """Make the file of a board of a virtual device that never spoke, which is none then.
 
         Raises:
             OperatorFault: it spoke, a fleet runs, or the file cannot be written.
         """
         name = held.identity.name
-        with budgets.open_folder(self.path.with_name(budgets.STATE)) as place:
+        with budgets.open_slot_folder(self.path.with_name(budgets.STATE)) as place:
             try:
                 record = Copies(place(name), held.identity.state_key).newest()
             except Lost as fault:
@@ -126,29 +135,31 @@ class Halves:
                     "would repeat its noise, or both would report at once. Name one that never "
                     "ran, or enrol the fleet again and provision its boards first"
                 )
-            self.new_board(held, record.chain, record.limits, record.window)
-            self.drop(name)  # before the file has its name: two of one key would share noise
-        self.finish()
+            self.write_new_board(held, record.chain, record.limits, record.window)
+            self.forget_device(
+                name
+            )  # before the file has its name: two of one key would share noise
+        self.finish_board_file()
 
-    def new_link(self, name: str, password: str) -> None:
-        """Write how a board comes to the broker from now on; as `new_board`."""
-        enrol.refuse_old(self.board)
-        link = make_link(self._deployment, name, password)
-        enrol.save_link(self.begun, self._deployment.site.name, name, link)
+    def write_new_link(self, name: str, password: str) -> None:
+        """Write how a board comes to the broker from now on; as `write_new_board`."""
+        enrol.refuse_existing_file(self.board)
+        link = make_link_settings(self._deployment, name, password)
+        enrol.save_link_file(self.unfinished_path, self._deployment.site.name, name, link)
 
     @property
-    def begun(self) -> Path:
+    def unfinished_path(self) -> Path:
         """Where a board's file is while its device is being changed."""
-        return find_unfinished(self.board)
+        return locate_unfinished(self.board)
 
-    def finish(self) -> None:
+    def finish_board_file(self) -> None:
         """Give a board's file its name, if there is one."""
-        if self.begun.exists():
-            self.begun.replace(self.board)
+        if self.unfinished_path.exists():
+            self.unfinished_path.replace(self.board)
 
-    def abandon(self) -> None:
+    def remove_unfinished(self) -> None:
         """Remove a board's file that is worth nothing."""
-        self.begun.unlink(missing_ok=True)
+        self.unfinished_path.unlink(missing_ok=True)
 
     def _keep(self, secret: Secret) -> None:
         held, who = () if self.secrets is None else self.secrets.devices, secret.identity
@@ -167,13 +178,13 @@ class Halves:
             spool.unlink()
 
 
-def make_link(deployment: Deployment, name: str, password: str) -> dict[str, Any]:
+def make_link_settings(deployment: Deployment, name: str, password: str) -> dict[str, Any]:
     """Return how a device comes to the broker with a new password, and so in a new session."""
-    session = derive_session(deployment.site.name, name, password)
-    return enrol.make_link(deployment.mqtt, name, password, session)
+    session = derive_session_id(deployment.site.name, name, password)
+    return enrol.make_link_settings(deployment.mqtt, name, password, session)
 
 
-def enrol_anew(
+def make_device_keys(
     deployment: Deployment, devices: enrol.Devices, name: str, place: Place, central: str
 ) -> Newcomer:
     """Return a device with keys of its own; central: the mechanism of that trust it may answer."""
@@ -183,7 +194,7 @@ def enrol_anew(
     )
 
 
-def find_summed(secrets: Secrets | None, name: str) -> Secret:
+def find_secure_sum_device(secrets: Secrets | None, name: str) -> Secret:
     """Return what a virtual device of secure sums knows of itself.
 
     Raises:
@@ -210,15 +221,15 @@ def check_promise(deployment: Deployment) -> None:
     """
     if not has_store(deployment):
         return
-    guarantee = find_for_deployment(deployment).plan(config.query(deployment), []).guarantee
-    with closing(Reader(place_of(deployment))) as reader:
-        promised, least = reader.promise()
-    check_terms(promised, terms(guarantee))
-    budget = budget_of(guarantee, deployment.privacy.readings)
-    check_budget(least, budget, unit_of(guarantee))
+    guarantee = find_for_deployment(deployment).plan(config.make_query(deployment), []).guarantee
+    with closing(Reader(find_place(deployment))) as reader:
+        promised, least = reader.read_promise()
+    check_terms(promised, make_terms(guarantee))
+    budget = compute_budget_rho(guarantee, deployment.privacy.readings)
+    check_budget(least, budget, find_unit(guarantee))
 
 
-def sum_spent(deployment: Deployment, others: Iterable[str]) -> int:
+def sum_spent_nano_rho(deployment: Deployment, others: Iterable[str]) -> int:
     """Return the nano-rho that every round so far has cost, and extra answers of its sensor.
 
     Each price is rounded up by itself, as devices do. Whose sensor a device read that is no more
@@ -230,24 +241,24 @@ def sum_spent(deployment: Deployment, others: Iterable[str]) -> int:
     if not has_store(deployment):
         return 0
     apart = frozenset(others)
-    with closing(Reader(place_of(deployment))) as reader:
-        charges = reader.charges(ALL)  # in a window too: no charge is old by a wall clock
-    return sum_charges(one for one in charges if one.device not in apart)
+    with closing(Reader(find_place(deployment))) as reader:
+        charges = reader.list_charges(ALL)  # in a window too: no charge is old by a wall clock
+    return sum_nano_rho(one for one in charges if one.device not in apart)
 
 
 def count_keys_heard(deployment: Deployment) -> Counter[str]:
     """Return of how many keys of each device the gateway has heard, by name."""
     if not has_store(deployment):
         return Counter()
-    with closing(Reader(place_of(deployment))) as reader:
-        return Counter(row.name for row in reader.devices())
+    with closing(Reader(find_place(deployment))) as reader:
+        return Counter(row.name for row in reader.list_devices())
 
 
-def sum_charges(charges: Iterable[Charge | ChargeRow]) -> int:
+def sum_nano_rho(charges: Iterable[Charge | ChargeRow]) -> int:
     """Return charges in nano-rho.
 
     >>> from fractions import Fraction
-    >>> sum_charges((Charge(Fraction(1, 3)), Charge(Fraction(1, 2), "attic")))
+    >>> sum_nano_rho((Charge(Fraction(1, 3)), Charge(Fraction(1, 2), "attic")))
     833333334
     """
     return sum(math.ceil(NANO * one.rho) for one in charges)
@@ -266,7 +277,7 @@ FEWER = (
 )
 
 
-class Change:
+class DeviceChange:
     """A change of one device; a context manager that holds the lock."""
 
     def __init__(
@@ -277,12 +288,12 @@ class Change:
         say: Callable[[str], None] = typer.echo,
     ) -> None:
         self._path, self._name, self._say, self._stack = path, name, say, ExitStack()
-        self._deployment: Deployment = config.load(path)
-        self._folder = find_folder(self._deployment.mqtt, path)
+        self._deployment: Deployment = config.load_deployment(path)
+        self._folder = find_broker_folder(self._deployment.mqtt, path)
         self._secrets = path.with_name("secrets.json")
         self._out = out or path.parent / f"{name}.device.json"
 
-    def __enter__(self) -> "Change":
+    def __enter__(self) -> "DeviceChange":
         site = self._deployment.site
         lock = site.devices.with_name(site.devices.name + ".lock")
         unusable = (
@@ -303,31 +314,35 @@ class Change:
             central: the mechanism of central trust that it may answer.
         """
         held = self._devices.by_name.get(self._name)
-        halves = Halves(self._deployment, self._secrets, self._out)
+        halves = DeviceFiles(self._deployment, self._secrets, self._out)
         sums = find_for_deployment(self._deployment).trust == "distributed" and not virtual
-        if sums and (halves.virtual(self._name) or not halves.begun.exists()):
-            halves.hand_out(find_summed(halves.secrets, self._name))
+        if sums and (halves.find_virtual(self._name) or not halves.unfinished_path.exists()):
+            halves.turn_virtual_into_board(find_secure_sum_device(halves.secrets, self._name))
             self._say(
                 f"{self._name} is no device of the fleet any more; {self._out} is all that its "
                 "board needs, and nobody else may have it"
             )
             return
-        begun = held and enrol.read_key_id(halves.begun, self._devices.site) == held.key_id
-        if begun and halves.virtual(self._name):  # else two would have its keys, and share noise
+        begun = (
+            held and enrol.read_key_id(halves.unfinished_path, self._devices.site) == held.key_id
+        )
+        if begun and halves.find_virtual(
+            self._name
+        ):  # else two would have its keys, and share noise
             raise OperatorFault(
                 f"the move of {self._name} from the fleet to a board was interrupted, and both "
                 "have its keys; two devices with one key would repeat the same noise. Run this "
                 "command without --virtual, which finishes the move, and then this one again"
             )
         if begun:
-            halves.finish()
+            halves.finish_board_file()
             self._say(f"{self._name} was enrolled; {self._out} is all that its board needs")
             return
-        enrol.check_name(self._name, self._devices, self._deployment.mqtt.username)
+        enrol.check_name_is_free(self._name, self._devices, self._deployment.mqtt.username)
         room = prod(find_for_deployment(self._deployment).sensors(self._deployment))
         place = Place(enrol.find_free_sensor(self._devices, room, sensor, count), count)
-        made = enrol_anew(self._deployment, self._devices, self._name, place, central)
-        self._enrol(made, virtual, lambda door: door.add(self._name, made.password))
+        made = make_device_keys(self._deployment, self._devices, self._name, place, central)
+        self._enrol(made, virtual, lambda door: door.add_device(self._name, made.password))
         first, to = made.secret.identity.sensor, f" and {count - 1} more" * (count > 1)
         self._say(f"{self._name} is enrolled for sensor {first}{to}. {RELOAD}")
         if self._deployment.privacy.window_h and has_store(self._deployment):
@@ -335,7 +350,10 @@ class Change:
 
     def remove(self) -> None:
         """Cut a device off and forget it, or what is left of one that went, or never came."""
-        deployment, halves = self._deployment, Halves(self._deployment, self._secrets, self._out)
+        deployment, halves = (
+            self._deployment,
+            DeviceFiles(self._deployment, self._secrets, self._out),
+        )
         ours = self._name in self._devices.by_name
         if not ours and not self._left_over(halves):
             find_device(self._path, self._name)
@@ -344,20 +362,20 @@ class Change:
                 f"{self._name} is the last device, and a deployment without devices can ask no "
                 "round. It was not removed. Add another device first, or stop the gateway"
             )
-        self._at_broker(lambda door: door.remove(self._name))
-        counts = keycount.load(
+        self._at_broker(lambda door: door.remove_device(self._name))
+        counts = keycount.load_key_counts(
             deployment.site.devices, self._devices, count_keys_heard(deployment)
         )
         # Whoever has its sensor next has had its keys.
-        keycount.save(deployment.site.devices, self._devices, counts)
+        keycount.save_key_counts(deployment.site.devices, self._devices, counts)
         left = {name: one for name, one in self._devices.by_name.items() if name != self._name}
         enrol.save_devices(self._devices._replace(by_name=left), deployment.site.devices)
-        halves.abandon()
-        if not halves.drop(self._name) and ours:
+        halves.remove_unfinished()
+        if not halves.forget_device(self._name) and ours:
             self._say(f"Its keys are on its board, and in {self._out.name} if that is still there")
         if has_store(deployment):
-            with closing(Store.of(deployment)) as store:
-                store.free(self._name)
+            with closing(Store.open_for(deployment)) as store:
+                store.let_back(self._name)
         self._say(
             f"{self._name} is no device of ours any more; {FEWER}. {RELOAD}; "
             "until then the page shows it as silent"
@@ -366,14 +384,14 @@ class Change:
     def rotate(self, keys: bool, budget: bool = False) -> None:
         """Give a device a new password, or all keys anew; budget: and all of one, too."""
         find_device(self._path, self._name)
-        halves = Halves(self._deployment, self._secrets, self._out)
-        virtual = halves.virtual(self._name)
+        halves = DeviceFiles(self._deployment, self._secrets, self._out)
+        virtual = halves.find_virtual(self._name)
         if keys:
             held = self._devices.by_name[self._name]
-            made = enrol_anew(
+            made = make_device_keys(
                 self._deployment, self._devices, self._name, held.place, held.central
             )
-            change = lambda door: door.rotate(self._name, made.password)  # noqa: E731
+            change = lambda door: door.change_password(self._name, made.password)  # noqa: E731
             self._enrol(made, virtual is not None, change, budget)
             left = "a whole new budget" if budget else _say_left(self._deployment)
             self._say(
@@ -383,47 +401,51 @@ class Change:
             return
         link_key = os.urandom(32)
         if virtual is not None:
-            halves.new_password(virtual, link_key)
+            halves.change_password(virtual, link_key)
             self._say(f"Its new password is in {self._secrets}; start the fleet again")
         else:
-            halves.new_link(self._name, link_key.hex())
+            halves.write_new_link(self._name, link_key.hex())
         try:
-            self._at_broker(lambda door: door.rotate(self._name, link_key.hex()))
+            self._at_broker(lambda door: door.change_password(self._name, link_key.hex()))
         except OperatorFault:
             if virtual is not None:
-                halves.new_password(virtual, virtual.link_key)
+                halves.change_password(virtual, virtual.link_key)
             else:
-                halves.abandon()
+                halves.remove_unfinished()
             raise
         if virtual is None:
-            halves.finish()
+            halves.finish_board_file()
             how = f"Bring it to its board: heatveil rotate {self._name}"
             self._say(f"Its new password is in {self._out}, for nobody else. {how}")
 
-    def _left_over(self, halves: Halves) -> bool:
+    def _left_over(self, halves: DeviceFiles) -> bool:
         """Return whether there is something of a device that is not one of the fleet."""
-        if halves.begun.exists() or halves.virtual(self._name) is not None:
+        if halves.unfinished_path.exists() or halves.find_virtual(self._name) is not None:
             return True
         if nearest_name(self._name, self._devices.by_name):
             return False  # a slip of the pen, which is no broker's business
-        return is_let_in(self._deployment, self._folder, self._name)
+        return is_admitted_by_broker(self._deployment, self._folder, self._name)
 
     def _enrol(
-        self, made: Newcomer, virtual: bool, let_in: Callable[[Doors], str], anew: bool = False
+        self,
+        made: Newcomer,
+        virtual: bool,
+        let_in: Callable[[BrokerAccess], str],
+        anew: bool = False,
     ) -> None:
         """Count a new key, and give it to a device whose budget is what the room has not paid."""
         own, who = self._deployment, made.secret.identity
         check_promise(own)
-        before = 0 if anew else sum_spent(own, {*self._devices.by_name} - {self._name})
-        most, heard = find_service(own.rounds.mechanism).key_limit(own), count_keys_heard(own)
+        before = 0 if anew else sum_spent_nano_rho(own, {*self._devices.by_name} - {self._name})
+        most, heard = find_serving(own.rounds.mechanism).key_limit(own), count_keys_heard(own)
         place = Place(who.sensor, who.sensors)
-        with keycount.hold_count(
+        with keycount.count_key_while_giving(
             own.site.devices, self._devices, place, heard, most, sure=virtual
         ):
             self._admit(made, virtual, before, let_in)
 
     def _admit(
-        self, made: Newcomer, virtual: bool, before: int, let_in: Callable[[Doors], str]
+        self, made: Newcomer, virtual: bool, before: int, let_in: Callable[[BrokerAccess], str]
     ) -> None:
         """Write what a device is given, let it in, and make it one of the fleet.
 
@@ -434,7 +456,7 @@ class Change:
             OperatorFault: one of them could not be done; then the device is none of ours.
         """
         deployment, devices = self._deployment, self._devices
-        halves = Halves(deployment, self._secrets, self._out)
+        halves = DeviceFiles(deployment, self._secrets, self._out)
         who, mechanism = made.secret.identity, find_for_deployment(deployment)
         if mechanism.trust == "distributed":
             raise OperatorFault(
@@ -442,24 +464,26 @@ class Change:
                 "enrolled, and their root keys are not kept: no device can join or get new keys "
                 "later. Enrol the fleet again, in a new folder, which is a new promise"
             )
-        served = find_service(mechanism.name)
-        query = config.query(deployment)
-        own = {who.name: Device.of(who)}
-        enrol.check_central(devices._replace(by_name=own), first_round(deployment, query))
+        served = find_serving(mechanism.name)
+        query = config.make_query(deployment)
+        own = {who.name: Device.from_identity(who)}
+        enrol.check_may_answer_central(
+            devices._replace(by_name=own), plan_first_round(deployment, query)
+        )
         served.check_held(query, {who.name: who.sensors}, {})
-        whole = first_limits(deployment, query)
+        whole = make_first_limits(deployment, query)
         # In a window all comes back; when it was spent a wall clock alone knows, and is not asked.
-        window = windows.record_of(deployment, whole, spent=before > 0)
+        window = windows.make_window_record(deployment, whole, spent=before > 0)
         limits = whole if window else served.remaining_limits(query, whole, before)
         fleet = devices._replace(by_name={**devices.by_name, **own})
         sensors = prod(mechanism.sensors(deployment))
         enrol.check_fleet(fleet, sensors, keyholder=deployment.privacy.keyholder)
         again = who.name in devices.by_name
         if virtual:
-            halves.new_virtual(made, limits, window)
+            halves.add_virtual(made, limits, window)
             self._say(f"Its keys are in {halves.path}; start the fleet again")
         else:
-            halves.new_board(made.secret, rootkeys.first_chain(made.root), limits, window)
+            halves.write_new_board(made.secret, rootkeys.first_chain(made.root), limits, window)
         try:
             if deployment.privacy.keyholder:
                 holder = self._path.with_name(f"{who.name}.{who.key_id.hex()}.keyholder.json")
@@ -467,28 +491,28 @@ class Change:
                 enrol.save_roots(enrol.Enrolment(alone, {who.name: made.root}), holder)
                 self._say(f"{holder} takes its noise off: move it to where only its owner comes")
             self._at_broker(let_in)
-            given = limitsfile.load(deployment.site.devices, devices)
+            given = limitsfile.load_limits(deployment.site.devices, devices)
             spent, hours = whole.budget - limits.budget, deployment.privacy.window_h
-            given[who.name] = limitsfile.Given(who.key_id, limits, spent, hours)
-            limitsfile.save(deployment.site.devices, devices.site, given)
+            given[who.name] = limitsfile.GivenLimits(who.key_id, limits, spent, hours)
+            limitsfile.save_limits(deployment.site.devices, devices.site, given)
             enrol.save_devices(fleet, deployment.site.devices)
         except OperatorFault:
-            halves.abandon()  # keys that nobody knows are worth nothing
+            halves.remove_unfinished()  # keys that nobody knows are worth nothing
             if virtual and not again:
-                halves.drop(who.name)
+                halves.forget_device(who.name)
             raise
         if not virtual:
-            halves.finish()
+            halves.finish_board_file()
             self._say(f"{halves.board} is all that its board needs, and nobody else may have it")
 
-    def _at_broker(self, do: Callable[[Doors], str]) -> None:
-        at_broker(self._deployment, self._folder, self._say, do)
+    def _at_broker(self, do: Callable[[BrokerAccess], str]) -> None:
+        change_at_broker(self._deployment, self._folder, self._say, do)
 
 
 def _say_left(deployment: Deployment) -> str:
     """Return what budget a device with a new key has."""
     if hours := deployment.privacy.window_h:
-        silent_h = math.ceil(windows.span_s(hours) / windows.HOUR_S)
+        silent_h = math.ceil(windows.bound_span_s(hours) / windows.HOUR_S)
         return f"a window that is spent, and is silent for up to {silent_h} h of its own uptime"
     return "what is left of the budget"
 
@@ -508,7 +532,7 @@ NewBudget = Annotated[
     ),
 ]
 
-app = flags.command_group("The devices: list, add, remove, new keys, shut out and let back.")
+app = flags.make_command_group("The devices: list, add, remove, new keys, shut out and let back.")
 app.command("list")(list_devices)
 
 
@@ -529,14 +553,14 @@ def add(
     out: Out = None,
 ) -> None:
     """Enrol one device more, let it in at the broker, and write one file for its board."""
-    with Change(config, name, out) as change:
+    with DeviceChange(config, name, out) as change:
         change.add(sensor, virtual, sensors, central)
 
 
 @app.command()
 def remove(name: flags.Name, config: flags.Config) -> None:
     """Cut a device off at the broker, and forget its keys."""
-    with Change(config, name) as change:
+    with DeviceChange(config, name) as change:
         change.remove()
 
 
@@ -551,7 +575,7 @@ def device_rotate(
     """Give a device a new password at the broker; the old one is worth nothing at once."""
     if new_budget and not keys:
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
-    with Change(config, name, out) as change:
+    with DeviceChange(config, name, out) as change:
         change.rotate(keys, new_budget)
 
 

@@ -12,7 +12,7 @@ from edge.core.budget import Limits
 from edge.core.table import ARRAY, BITS, Sampler
 
 from ...devices.enrol import enrol
-from ...devices.enrol.check import check_window
+from ...devices.enrol.check import check_budget_window
 from ...devices.enrol.enrol import Device, Devices
 from ...devices.kit import boards, link, modules, releases, selftest, state
 from ...devices.kit.boards import Board, BoardFault
@@ -21,8 +21,8 @@ from ...devices.kit.needs import (
     FIGURES,
     SENSORS,
     TELL,
+    DevicePlan,
     Needs,
-    Plan,
     choose_tick_ms,
     compute_needs,
     estimate_answer_ms,
@@ -30,8 +30,8 @@ from ...devices.kit.needs import (
     plan_device,
 )
 from ...faults import OperatorFault
-from ...mechanisms import find, find_for_deployment, first_limits
-from ...output import say_time
+from ...mechanisms import find_for_deployment, find_mechanism, make_first_limits
+from ...output import format_duration
 from ...settings import config
 from ...settings.deployment import Deployment
 from .. import flags
@@ -50,7 +50,9 @@ PARTS = {
 }
 
 
-def find_needs(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int, bool]:
+def read_board_requirements(
+    path: Path, sensor: str | None
+) -> tuple[dict[str, Any], int, int, bool]:
     """Return what a deployment gives its boards; its readings, its window_h, and if by tables.
 
     Args:
@@ -59,7 +61,7 @@ def find_needs(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int
     Raises:
         OperatorFault: the file cannot be read, or no device can serve it, or not with that.
     """
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     tells = find_for_deployment(deployment).reads == "place"
     sensor = sensor or (TELL[0] if tells else USUAL)
     if tells != (sensor in TELL):
@@ -76,8 +78,8 @@ def find_needs(path: Path, sensor: str | None) -> tuple[dict[str, Any], int, int
             "shard with an RP2040 in it has 28 devices at most. `heatveil provision` checks "
             "whether a board fits"
         )
-    query = config.query(deployment)
-    limits = first_limits(deployment, query)
+    query = config.make_query(deployment)
+    limits = make_first_limits(deployment, query)
     found = {"every_s": deployment.rounds.every_s, "site": deployment.site.name}
     found |= {} if tells else {"variance": limits.variance}
     found |= {"readings": SENSORS[sensor].readings} if sensor in SENSORS else {}
@@ -111,9 +113,9 @@ def budget(
     """Say how long a battery lasts, and what memory, flash and bytes a board needs."""
     chosen, promised, hours, tables = sensor or USUAL, None, 0, False
     known = SENSORS.get(chosen)
-    plan = Plan(chosen, known.readings if known else 1, every, variance, battery, not awake)
+    plan = DevicePlan(chosen, known.readings if known else 1, every, variance, battery, not awake)
     if config is not None:
-        found, promised, hours, tables = find_needs(config, sensor)
+        found, promised, hours, tables = read_board_requirements(config, sensor)
         plan = plan._replace(**found)
     plan = plan._replace(own=parse_figures(own or []))
     needs = compute_needs(plan)
@@ -136,12 +138,12 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
     plan, energy, memory, air = found.plan, found.energy, found.memory, found.bytes
     rest = "asleep in between" if plan.sleeps else "awake and joined"
     count = "1 reading of" if plan.readings == 1 else f"{plan.readings} readings of"
-    count = "a place told by" if plan.tells else count
-    noise = "" if plan.tells else f" variance {plan.variance} grains squared,"
-    yield f"{count} {plan.sensor} each {say_time(plan.every_s)},{noise} {rest}"
+    count = "a place told by" if plan.is_of_places else count
+    noise = "" if plan.is_of_places else f" variance {plan.variance} grains squared,"
+    yield f"{count} {plan.sensor} each {format_duration(plan.every_s)},{noise} {rest}"
     yield "board     any with Wi-Fi: currents typical of such, times of an RP2040 (Pico W)"
     if late := found.sleepless_s:
-        more = f"{late:.3g} s, more than {say_time(plan.every_s)}"
+        more = f"{late:.3g} s, more than {format_duration(plan.every_s)}"
         yield f"sleep     none: to wake, join and answer takes {more}; reckoned as with --awake"
     yield (
         f"battery   {energy.days:.3g} days on {plan.battery_mah:g} mAh  (estimated: "
@@ -150,7 +152,7 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
     for name, mas in sorted(energy.parts.items(), key=lambda part: -part[1]):
         share = 100 * mas / energy.answer_mas
         yield f"          {share:5.1f} %  {PARTS[name]}"
-    how = "estimated" if plan.tells else "exact; measured"
+    how = "estimated" if plan.is_of_places else "exact; measured"
     yield (
         f"time      {found.noise_ms:.3g} ms to draw the noise ({how}), "
         f"{found.awake_s:.3g} s awake for an answer, its tick at {found.tick_ms} ms (estimated)"
@@ -179,15 +181,15 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
     elif promised is not None:
         yield (
             f"privacy   the promise is for {promised} readings: "
-            f"{say_time(promised * plan.every_s)} from the first to the last, and then the device "
-            "is silent for the life of its key"
+            f"{format_duration(promised * plan.every_s)} from the first to the last, and then the "
+            "device is silent for the life of its key"
         )
 
 
-def _figure(name: str, plan: Plan) -> str:
+def _figure(name: str, plan: DevicePlan) -> str:
     _, unit, measured, source = FIGURES[name]
     how = "your own" if name in plan.own else "measured" if measured else "estimated"
-    return f"{name:14} {plan.figure(name):.4g} {unit}  {how}: {source}"
+    return f"{name:14} {plan.get_figure(name):.4g} {unit}  {how}: {source}"
 
 
 def _kb(size: int) -> str:
@@ -199,7 +201,7 @@ def _kb(size: int) -> str:
 CLOCK = 2025  # a year before this one was never set
 
 
-def examine(
+def report_board(
     board: Board, path: Path | None, reach: bool, as_json: bool, say: Callable[[str], None]
 ) -> bool:
     """Print how a board is; return whether all is well.
@@ -215,17 +217,17 @@ def examine(
     """
     deployment, devices = None, None
     if path is not None:
-        deployment = config.load(path)
+        deployment = config.load_deployment(path)
         devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
-    found = modules.examine(board)
-    main = boards.stop(board)
+    found = modules.read_interpreter(board)
+    main = boards.stop_board(board)
     try:
         told = _look(board, found, deployment, devices, reach)
         if told["files"]["modules"]:
             lost = bool(told.get("device", {}).get("lost"))
-            told["faults"] += modules.check_start(board, main, lost)
+            told["faults"] += modules.find_start_faults(board, main, lost)
     finally:
-        boards.resume(board)
+        boards.resume_board(board)
     if as_json:
         say(json.dumps(told, indent=2))
     else:
@@ -240,42 +242,46 @@ def _look(
     devices: Devices | None,
     reach: bool,
 ) -> dict[str, Any]:
-    files, faults = modules.check_modules(board, found)
+    files, faults = modules.inspect_modules(board, found)
     told: dict[str, Any] = {"interpreter": found._asdict(), "files": files, "faults": faults}
     if not files["modules"]:
         return told
     told["release"] = releases.read_record(board)._asdict()
     try:
-        there = state.read_state(board)
+        there = state.read_board_state(board)
         who = devices.by_name.get(there.name) if devices is not None else None
         if who is not None:
-            there = state.read_state(board, who.mac_key)
+            there = state.read_board_state(board, who.mac_key)
     except BoardFault as fault:
         if not fault.raised:
             raise
         faults.append(f"edge is not whole on it ({fault.raised}); run heatveil provision")
         return told
-    said = {"left": there.left, "answers": there.answers, "state": there.word}
+    said = {
+        "left": there.nano_rho_left,
+        "answers": there.answers_left,
+        "state": there.budget_state,
+    }
     told["device"] = there._asdict() | said
     if there.limits is not None:
         told["device"]["limits"] = there.limits._asdict()
     faults += _of_state(there, devices, who)
     if deployment is not None and there.limits is not None:
         try:
-            check_window(deployment.privacy.window_h, {there.name: there.window / 3600})
+            check_budget_window(deployment.privacy.window_h, {there.name: there.window / 3600})
         except OperatorFault as fault:
             faults.append(str(fault))
-    faults += modules.check_flash(there.flash)
+    faults += modules.find_flash_faults(there.flash)
     try:
         told["selftest"] = selftest.run_selftest(board, there.mechanism)._asdict()
     except BoardFault as fault:
         faults.append(str(fault))
     if not there.config:
-        reads = find(there.mechanism).reads
+        reads = find_mechanism(there.mechanism).reads
         told["sensor"], told["sensor_how"], _ = selftest.try_sensor(board, reads)
         if told["sensor"]:
             faults.append(f"its sensor: {told['sensor']}")
-            if there.word == "ready":
+            if there.budget_state == "ready":
                 told["device"]["state"] = "alert"  # as it says itself, after its first try
         if reach:
             told["reach"] = link.diagnose_link(board)
@@ -283,7 +289,7 @@ def _look(
     return told
 
 
-def _of_state(there: state.State, devices: Devices | None, who: Device | None) -> list[str]:
+def _of_state(there: state.BoardState, devices: Devices | None, who: Device | None) -> list[str]:
     faults = [there.config] if there.config else []
     if there.lost:
         done = there.lost == COPIED  # which says by itself what to do
@@ -296,7 +302,7 @@ def _of_state(there: state.State, devices: Devices | None, who: Device | None) -
                 f"{estimate_answer_ms(plan):.0f}: when its frames go out tells something of "
                 "their noise. heatveil provision gives it a longer one"
             )
-    if there.word == "exhausted" and not there.window:
+    if there.budget_state == "exhausted" and not there.window:
         faults.append(
             "its budget is spent, for the life of its key; it stays silent, and new keys are "
             "another promise to those in the room"
@@ -319,7 +325,7 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
     say(f"number       {found['chip']}, of this board alone")
     if device := told.get("device"):
         if device["name"]:
-            warmth = find(device["mechanism"]).reads == "temperature"
+            warmth = find_mechanism(device["mechanism"]).reads == "temperature"
             tells = "reads" if warmth else "tells its place by"
             say(
                 f"device       {device['name']} of {device['site']}, {device['mode']}, key "
@@ -374,5 +380,5 @@ def doctor(
     as_json: flags.AsJson = False,
 ) -> None:
     """Say what a board holds, what is left of its budget, and what is wrong with it."""
-    if not examine(open_board(board, fresh=False), config, reach, as_json, typer.echo):
+    if not report_board(open_board(board, fresh=False), config, reach, as_json, typer.echo):
         raise typer.Exit(1)

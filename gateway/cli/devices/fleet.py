@@ -15,15 +15,15 @@ from ... import logs
 from ...devices.enrol import budgets, keycount, limitsfile, roster
 from ...devices.enrol import enrol as enrolment
 from ...devices.fleet.crowd import Churn, Crowd, allow_open_files
-from ...devices.fleet.spool import keep_in_folder, summarize
+from ...devices.fleet.spool import describe_frame_counts, make_folder_spools
 from ...faults import OperatorFault
-from ...mechanisms import find_for_deployment, find_service, first_limits, first_round
-from ...mechanisms.worlds import EXAMPLES, Stand
-from ...mechanisms.worlds import Seen as Seen
+from ...mechanisms import find_for_deployment, find_serving, make_first_limits, plan_first_round
+from ...mechanisms.worlds import EXAMPLES, FleetScene
+from ...mechanisms.worlds import FleetInputs as FleetInputs
 from ...settings import config, windows
 from ...settings.deployment import Deployment
 from .. import flags
-from ..serve import on_signal
+from ..serve import call_on_signals
 
 # What a fleet shows while it runs: who comes, what goes out, and what became of it.
 
@@ -31,7 +31,7 @@ NAMED = 5  # devices that are missing; of more only the number is said
 
 
 @contextmanager
-def show_coming(devices: int) -> Iterator[Callable[[int], None]]:
+def show_connected_count(devices: int) -> Iterator[Callable[[int], None]]:
     """Give what shows how many of them are on the broker; nothing is seen but on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -46,17 +46,17 @@ def show_coming(devices: int) -> Iterator[Callable[[int], None]]:
         yield lambda up: progress.update(bar, completed=up)
 
 
-def describe_counts(crowd: Any, dying: Churn, deployment: Deployment) -> str:
+def describe_fleet_counts(crowd: Any, dying: Churn, deployment: Deployment) -> str:
     """Return what became of the devices' frames, in a sentence.
 
     What they send in a secure sum is counted by the gateway alone.
     """
     if find_for_deployment(deployment).trust == "distributed":
         return "how many were in each sum, heatveil show says"
-    return summarize(crowd.counts, dying.deaths, dying.returns)
+    return describe_frame_counts(crowd.counts, dying.deaths, dying.returns)
 
 
-def run_until(over: threading.Event, crowd: Any, counts: Callable[[], str]) -> None:
+def wait_and_show_counts(over: threading.Event, crowd: Any, counts: Callable[[], str]) -> None:
     """Return once it is over; on a terminal the counts are shown until then."""
     from rich.console import Console
 
@@ -69,7 +69,7 @@ def run_until(over: threading.Event, crowd: Any, counts: Callable[[], str]) -> N
             status.update(f"{len(crowd.up):,} devices; {counts()}")
 
 
-def describe_absent(missing: dict[str, str]) -> list[str]:
+def describe_unconnected(missing: dict[str, str]) -> list[str]:
     """Return sentences on the devices that are not on the broker."""
     said = [
         f"device {name} is not on the broker: {why}" for name, why in [*missing.items()][:NAMED]
@@ -82,7 +82,9 @@ def describe_absent(missing: dict[str, str]) -> list[str]:
 # What the virtual devices of a deployment stand in.
 
 
-def stand(deployment: Deployment, query: Any, seen: Seen, world: np.random.Generator) -> Stand:
+def make_scenery(
+    deployment: Deployment, query: Any, seen: FleetInputs, world: np.random.Generator
+) -> FleetScene:
     """Return what the virtual devices of a deployment stand in.
 
     Raises:
@@ -125,11 +127,11 @@ def fleet(
     ] = 0.0,
 ) -> None:
     """Run virtual devices against the broker of a deployment, until told to stop."""
-    logs.to_stderr()
-    deployment = config.load(path)
-    query = config.query(deployment)
-    seen = Seen(sources, sources_random, scene, speed, since, points)
-    there = stand(deployment, query, seen, np.random.default_rng())
+    logs.log_to_stderr()
+    deployment = config.load_deployment(path)
+    query = config.make_query(deployment)
+    seen = FleetInputs(sources, sources_random, scene, speed, since, points)
+    there = make_scenery(deployment, query, seen, np.random.default_rng())
     kept = path.with_name("secrets.json")
     secrets = enrolment.load_secrets(kept, deployment.site.name)
     if nodes is not None and nodes > len(secrets.devices):
@@ -141,27 +143,33 @@ def fleet(
     over, folder = threading.Event(), kept.with_name(budgets.STATE)
     allow_open_files(len(secrets.devices))
     passwords = {who.name: link_key.hex() for who, link_key in secrets.devices}
-    with budgets.open_folder(folder) as place, on_signal(over.set), ExitStack() as stack:
-        started, off = budgets.boot(secrets, place)
-        virtual = there.fleet(started)
+    with (
+        budgets.open_slot_folder(folder) as place,
+        call_on_signals(over.set),
+        ExitStack() as stack,
+    ):
+        started, off = budgets.boot_devices(secrets, place)
+        virtual = there.make_fleet(started)
         alone = {one.identity.name: secrets._replace(devices=(one,)) for one in secrets.devices}
 
         def boot(name: str) -> Any:
-            return budgets.boot(alone[name], place).devices[0][1]
+            return budgets.boot_devices(alone[name], place).devices[0][1]
 
-        crowd = Crowd(deployment.mqtt, virtual, passwords, keep_in_folder(folder), boot)
-        lives = stack.enter_context(there.living(virtual))
+        crowd = Crowd(deployment.mqtt, virtual, passwords, make_folder_spools(folder), boot)
+        lives = stack.enter_context(there.run_scene(virtual))
         stack.enter_context(crowd)
-        with show_coming(len(crowd.names)) as tell:
-            missing = crowd.wait(tell, over)
+        with show_connected_count(len(crowd.names)) as tell:
+            missing = crowd.wait_connected(tell, over)
         typer.echo(
             f"{len(crowd.names) - len(missing)} devices are on the broker; Ctrl-C ends them"
         )
-        for sentence in [lives] * bool(lives) + off + describe_absent(missing):
+        for sentence in [lives] * bool(lives) + off + describe_unconnected(missing):
             typer.echo(sentence)
         with Churn(crowd, churn) as dying:
-            run_until(over, crowd, lambda: describe_counts(crowd, dying, deployment))
-    typer.echo(describe_counts(crowd, dying, deployment))
+            wait_and_show_counts(
+                over, crowd, lambda: describe_fleet_counts(crowd, dying, deployment)
+            )
+    typer.echo(describe_fleet_counts(crowd, dying, deployment))
 
 
 def enrol(path: flags.Config, central: flags.Central = "") -> None:
@@ -169,9 +177,9 @@ def enrol(path: flags.Config, central: flags.Central = "") -> None:
 
     Nothing old is overwritten, for it would be lost.
     """
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     query, mechanism, site = (
-        config.query(deployment),
+        config.make_query(deployment),
         find_for_deployment(deployment),
         deployment.site,
     )
@@ -185,13 +193,15 @@ def enrol(path: flags.Config, central: flags.Central = "") -> None:
                 "is nothing to do; for another promise take a new folder"
             )
     keyholder, summed = deployment.privacy.keyholder, mechanism.trust == "distributed"
-    limits, sensors = first_limits(deployment, query), prod(mechanism.sensors(deployment))
+    limits, sensors = make_first_limits(deployment, query), prod(mechanism.sensors(deployment))
     made = enrolment.enrol_fleet(site.name, sensors, keyholder=keyholder, central=central)
-    enrolment.check_central(enrolment.derive_devices(made.secrets), first_round(deployment, query))
+    enrolment.check_may_answer_central(
+        enrolment.derive_gateway_half(made.secrets), plan_first_round(deployment, query)
+    )
     shards: list[Any] = []
     if summed:
-        made, shards = roster.enrol(made, query)
-    devices = enrolment.derive_devices(made.secrets)
+        made, shards = roster.enrol_in_shards(made, query)
+    devices = enrolment.derive_gateway_half(made.secrets)
     try:
         state.mkdir(0o700)
     except OSError as fault:
@@ -200,21 +210,23 @@ def enrol(path: flags.Config, central: flags.Central = "") -> None:
             "budgets, and a device without one never reports. Make its parent folder writable"
         ) from fault
     try:
-        keycount.count_fleet(
-            site.devices, devices, find_service(mechanism.name).key_limit(deployment)
+        keycount.count_fleet_keys(
+            site.devices, devices, find_serving(mechanism.name).key_limit(deployment)
         )
     except OperatorFault:
         state.rmdir()  # nothing is in it yet, and it would be in the way of the next try
         raise
-    with budgets.open_folder(state) as place:
-        budgets.provision(made, limits, place, windows.record_of(deployment, limits))
+    with budgets.open_slot_folder(state) as place:
+        budgets.write_first_budgets(
+            made, limits, place, windows.make_window_record(deployment, limits)
+        )
     if keyholder:
         enrolment.save_roots(made, holder)
     if summed:
         roster.save_shards(site.devices, site.name, shards)
     enrolment.save_secrets(made.secrets, kept)
     enrolment.save_devices(devices, site.devices)
-    limitsfile.save_first(site.devices, devices, limits, deployment.privacy.window_h)
+    limitsfile.save_first_limits(site.devices, devices, limits, deployment.privacy.window_h)
     beside = f", with {site.devices.with_name(roster.FILE)}" * summed
     typer.echo(
         f"{sensors} devices are enrolled. {kept} and {state} are theirs, {site.devices} is the "

@@ -14,20 +14,27 @@ from ... import logs
 from ...devices.enrol import limitsfile
 from ...devices.enrol.enrol import Devices, load_devices
 from ...devices.owner import keyring
-from ...devices.owner.keyring import FURTHEST, Boots, Chain, Ring, format_boots, parse_boots
-from ...devices.owner.tighten import Answers, exchange
+from ...devices.owner.keyring import (
+    FURTHEST,
+    BootKeys,
+    KeyChain,
+    KeyRing,
+    format_boots,
+    parse_boots,
+)
+from ...devices.owner.tighten import LimitAnswers, send_limits
 from ...devices.owner.unveiling import (
     ALL,
-    Opening,
-    Row,
-    Stored,
-    check_new,
+    ExactReading,
+    StoredReport,
+    UnveilingPass,
+    check_output_path,
     open_source,
     write_readings,
 )
-from ...faults import OperatorFault, suggestion
-from ...mechanisms import find_service, first_limits
-from ...output import Stage, stages
+from ...faults import OperatorFault, suggest_name
+from ...mechanisms import find_serving, make_first_limits
+from ...output import Stage, show_stages
 from ...settings import config
 from .. import flags
 
@@ -38,7 +45,7 @@ from .. import flags
 Newest = Mapping[str, int]  # by the names of devices; who was not heard is not in it
 
 
-def read_newest(deployment: config.Deployment, devices: Devices) -> Newest | None:
+def read_newest_boots(deployment: config.Deployment, devices: Devices) -> Newest | None:
     """Return the newest boot of each device under its present key; None without a database.
 
     Raises:
@@ -48,12 +55,12 @@ def read_newest(deployment: config.Deployment, devices: Devices) -> Newest | Non
     if not path.exists():
         return None
     with open_source(path, devices.site) as source:
-        found = source.boots()
+        found = source.read_newest_boots()
     known = {name: found.get((name, one.key_id)) for name, one in devices.by_name.items()}
     return {name: epoch for name, epoch in known.items() if epoch is not None}
 
 
-def check_begun(before: int, name: str, newest: Newest | None) -> None:
+def check_boot_begun(before: int, name: str, newest: Newest | None) -> None:
     """Check that no boot would be forgotten that a device has not even begun.
 
     Raises:
@@ -71,7 +78,7 @@ def check_begun(before: int, name: str, newest: Newest | None) -> None:
     )
 
 
-def warn_future_boots(wanted: int, names: list[str], newest: Newest | None) -> str:
+def describe_future_boots(wanted: int, names: list[str], newest: Newest | None) -> str:
     """Return a sentence on boots up to this one that are still to come, or nothing."""
     if newest is None:
         return ""
@@ -105,15 +112,15 @@ def unveil(
             "asks for. Leave one out"
         )
     rounds, keys_path = (since or number or ALL[0], number or ALL[1]), _hold(path, keys)
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     database, site = deployment.site.database, deployment.site.name
-    check_new(out, database)
+    check_output_path(out, database)
     devices = load_devices(deployment.site.devices, site)
-    ring = keyring.read_ring(keys_path, site, *keyring.KINDS)
-    check_ring(ring, devices, keys_path)
-    with open_source(database, site) as source, stages() as stage:
-        opening = Opening(devices, source.rounds(site, devices.site_key), ring)
-        reports, count = source.reports(rounds), source.count(rounds)
+    ring = keyring.read_key_ring(keys_path, site, *keyring.KINDS)
+    check_keys_match(ring, devices, keys_path)
+    with open_source(database, site) as source, show_stages() as stage:
+        opening = UnveilingPass(devices, source.read_rounds(site, devices.site_key), ring)
+        reports, count = source.read_reports(rounds), source.count_reports(rounds)
         write_readings(
             out, site, _some(opening, _tell(reports, count, stage)), lambda: opening.left
         )
@@ -121,7 +128,7 @@ def unveil(
         typer.echo(line)
 
 
-def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
+def check_keys_match(ring: KeyRing, devices: Devices, path: Path) -> None:
     """Check that the keys are those of the devices as they are enrolled.
 
     Raises:
@@ -147,7 +154,7 @@ def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
                 f"with key {device.key_id.hex()}; a key opens the frames of its own enrolment "
                 "alone. Name the key file of this enrolment, or the devices file of that one"
             )
-        if isinstance(held, Chain) and held.root and mac_key(held.root) != device.mac_key:
+        if isinstance(held, KeyChain) and held.root and mac_key(held.root) != device.mac_key:
             raise OperatorFault(
                 f"the devices file has another key for the frames of {name} than {path}; only "
                 "frames that the device really signed may be opened, or forged readings would "
@@ -155,16 +162,16 @@ def check_ring(ring: Ring, devices: Devices, path: Path) -> None:
             )
 
 
-def _tell(reports: Iterable[Stored], count: int, stage: Stage) -> Iterator[Stored]:
+def _tell(reports: Iterable[StoredReport], count: int, stage: Stage) -> Iterator[StoredReport]:
     for number, stored in enumerate(reports):
         if number % 1000 == 0:
             stage(f"opening frame {number} of {count}")
         yield stored
 
 
-def _some(opening: Opening, reports: Iterable[Stored]) -> Iterator[Row]:
+def _some(opening: UnveilingPass, reports: Iterable[StoredReport]) -> Iterator[ExactReading]:
     """Yield the readings; after the last, refuse to have found none."""
-    yield from opening.rows(reports)
+    yield from opening.unveil_reports(reports)
     if not opening.frames:
         found = "; ".join(_reasons(opening)) or "no device has answered one of these rounds"
         raise OperatorFault(
@@ -174,7 +181,7 @@ def _some(opening: Opening, reports: Iterable[Stored]) -> Iterator[Row]:
         )
 
 
-def _reasons(opening: Opening) -> list[str]:
+def _reasons(opening: UnveilingPass) -> list[str]:
     """Return what was left out, a clause for each reason."""
     by_reason: Counter[str] = Counter()
     devices: dict[str, set[str]] = {}
@@ -193,7 +200,7 @@ def format_owners(names: Iterable[str]) -> str:
     return f"{first} and {len(rest)} others" if rest[1:] else " and ".join([first, *rest])
 
 
-def _lines(out: Path, opening: Opening) -> list[str]:
+def _lines(out: Path, opening: UnveilingPass) -> list[str]:
     return [
         f"NOT PRIVATE: {out} holds the exact readings of {opening.frames} frames, "
         f"{opening.readings} in all.",
@@ -212,7 +219,7 @@ Keys = Annotated[
 ]
 Device = Annotated[list[str] | None, typer.Option("--device", help="Its name; may be repeated.")]
 
-keys = flags.command_group("The owner's keys: list, hand out single boots, shred.")
+keys = flags.make_command_group("The owner's keys: list, hand out single boots, shred.")
 
 
 @keys.command("list")
@@ -221,10 +228,10 @@ def list_keys(path: flags.Config, keys: Keys = None) -> None:
     keys_path = _hold(path, keys)
     shown = keys or keys_path.exists()
     deployment, devices = _devices(path)
-    newest, place = read_newest(deployment, devices) or {}, deployment.site.devices
-    ring = Ring(devices.site, {})
+    newest, place = read_newest_boots(deployment, devices) or {}, deployment.site.devices
+    ring = KeyRing(devices.site, {})
     if shown:
-        ring = keyring.read_ring(keys_path, devices.site, *keyring.KINDS)
+        ring = keyring.read_key_ring(keys_path, devices.site, *keyring.KINDS)
     typer.echo(f"{place} says who may speak and signs what they are told; it opens no reading.")
     if shown:
         typer.echo(f"{keys_path} takes noise off, as the last column says.")
@@ -250,25 +257,25 @@ def grant(
     keys_path = _hold(path, keys)
     wanted, (deployment, devices) = parse_boots(epochs), _devices(path)
     chains = _owners(keys_path, devices)
-    given: dict[str, Boots] = {}
+    given: dict[str, BootKeys] = {}
     for name in names:
         held = _choose(name, chains, devices, keys_path)
-        by_epoch = {epoch: key for epoch in wanted if (key := held.epoch_key(epoch))}
+        by_epoch = {epoch: key for epoch in wanted if (key := held.find_boot_key(epoch))}
         if left := [epoch for epoch in wanted if epoch not in by_epoch]:
             raise OperatorFault(
                 f"the key of boot {left[0]} of {name} cannot be granted; {keys_path} has those "
                 f"of boots {held.first} to {held.first + FURTHEST} alone, for earlier ones were "
                 "shredded. Name others with --epochs"
             )
-        given[name] = Boots(held.key_id, by_epoch)
-    newest = read_newest(deployment, devices)
-    keyring.write_grant(out, devices.site, given)
+        given[name] = BootKeys(held.key_id, by_epoch)
+    newest = read_newest_boots(deployment, devices)
+    keyring.write_granted_keys(out, devices.site, given)
     typer.echo(
         f"{out} opens every frame of boots {format_boots(wanted)} of {format_owners(names)}, sent "
         "or still to be sent, for whoever has it, and no other boot. It cannot be taken back: a "
         "copy is enough."
     )
-    if ahead := warn_future_boots(wanted[-1], list(given), newest):
+    if ahead := describe_future_boots(wanted[-1], list(given), newest):
         typer.echo(ahead)
 
 
@@ -285,12 +292,12 @@ def shred(
     """Forget the keys of earlier boots for ever, the root with them."""
     keys_path = _hold(path, keys)
     deployment, devices = _devices(path)
-    newest = None if future else read_newest(deployment, devices)
+    newest = None if future else read_newest_boots(deployment, devices)
     chains = _owners(keys_path, devices)
     chosen = names or list(chains)
     for name in chosen:
         chain = _choose(name, chains, devices, keys_path)
-        key = chain.chain_at(before)
+        key = chain.derive_chain_key(before)
         if key is None or before == chain.first:
             raise OperatorFault(
                 f"the boots before {before} of {name} cannot be shredded; {keys_path} holds those "
@@ -298,9 +305,9 @@ def shred(
                 "--before a boot after the first of them"
             )
         if not future:
-            check_begun(before, name, newest)
-        chains[name] = Chain(chain.key_id, before, key)
-    keyring.replace_ring(keys_path, devices.site, chains)
+            check_boot_begun(before, name, newest)
+        chains[name] = KeyChain(chain.key_id, before, key)
+    keyring.replace_key_ring(keys_path, devices.site, chains)
     typer.echo(
         f"{keys_path} opens boots from {before} on of {format_owners(chosen)}; what it held "
         f"before is overwritten, and frames of boots before {before} stay blurred for ever."
@@ -317,18 +324,18 @@ def _hold(config: Path, keys: Path | None) -> Path:
 
 
 def _devices(path: Path) -> tuple[config.Deployment, Devices]:
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     return deployment, load_devices(deployment.site.devices, deployment.site.name)
 
 
-def _owners(path: Path, devices: Devices) -> dict[str, Chain]:
+def _owners(path: Path, devices: Devices) -> dict[str, KeyChain]:
     """Return the owner's keys by device; those of single boots step nowhere."""
-    ring = keyring.read_ring(path, devices.site, keyring.OWNER)
-    check_ring(ring, devices, path)
-    return {name: held for name, held in ring.held.items() if isinstance(held, Chain)}
+    ring = keyring.read_key_ring(path, devices.site, keyring.OWNER)
+    check_keys_match(ring, devices, path)
+    return {name: held for name, held in ring.held.items() if isinstance(held, KeyChain)}
 
 
-def _choose(name: str, chains: Mapping[str, Chain], devices: Devices, path: Path) -> Chain:
+def _choose(name: str, chains: Mapping[str, KeyChain], devices: Devices, path: Path) -> KeyChain:
     device = devices.by_name.get(name)
     if device is not None and device.mode == "sealed":
         raise OperatorFault(
@@ -338,18 +345,18 @@ def _choose(name: str, chains: Mapping[str, Chain], devices: Devices, path: Path
     if name not in chains:
         raise OperatorFault(
             f"the key file {path} has no key of --device {name}, and there is no other copy; "
-            f"{suggestion(name, chains)}"
+            f"{suggest_name(name, chains)}"
         )
     return chains[name]
 
 
-def _opens(held: Chain | Boots | None, key_id: bytes) -> str:
+def _opens(held: KeyChain | BootKeys | None, key_id: bytes) -> str:
     """Return what is held of a device, for people."""
     if held is None:
         return "nothing"
     if held.key_id != key_id:
         return f"nothing: the file has key {held.key_id.hex()}, of another enrolment"
-    if isinstance(held, Boots):
+    if isinstance(held, BootKeys):
         return f"boots {format_boots(held.by_epoch)} alone"
     return "every boot" if held.root is not None else f"boots from {held.first} on"
 
@@ -377,20 +384,20 @@ def tighten(
     ] = 10.0,
 ) -> None:
     """Send the devices the limits of the deployment file: more privacy, never less."""
-    logs.to_stderr(logging.WARNING)
-    deployment = config.load(path)
+    logs.log_to_stderr(logging.WARNING)
+    deployment = config.load_deployment(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    wished = first_limits(deployment, config.query(deployment))
-    served = find_service(deployment.rounds.mechanism)
-    known = limitsfile.load(deployment.site.devices, devices)
+    wished = make_first_limits(deployment, config.make_query(deployment))
+    served = find_serving(deployment.rounds.mechanism)
+    known = limitsfile.load_limits(deployment.site.devices, devices)
     chosen = _chosen_devices(names or [], devices)
-    sent = limitsfile.plan_next(chosen, known, wished, served.tighter)
+    sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
     # On the disk first: a version that has been sent must never be given to other limits.
     after = {name: known[name]._replace(limits=one) for name, one in sent.items()}
-    limitsfile.save(deployment.site.devices, devices.site, {**known, **after})
+    limitsfile.save_limits(deployment.site.devices, devices.site, {**known, **after})
     hours = deployment.privacy.window_h
     typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
-    answers = exchange(deployment.mqtt, devices, sent, patience_s)
+    answers = send_limits(deployment.mqtt, devices, sent, patience_s)
     for line in _answer_lines(sent, answers):
         typer.echo(line)
     typer.echo(RESTART)
@@ -407,7 +414,7 @@ def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:
         if name not in devices.by_name:
             raise OperatorFault(
                 f"--device {name} is not enrolled; limits are signed with the device's own key, "
-                f"which is not known here. {suggestion(name, devices.by_name)}"
+                f"which is not known here. {suggest_name(name, devices.by_name)}"
             )
     return list(dict.fromkeys(names or devices.by_name))
 
@@ -423,7 +430,7 @@ def _summary(
     )
 
 
-def _answer_lines(sent: Mapping[str, Any], answers: Answers) -> list[str]:
+def _answer_lines(sent: Mapping[str, Any], answers: LimitAnswers) -> list[str]:
     silent = [name for name in sent if name not in answers.taken and name not in answers.refused]
     lines = [f"taken by {len(answers.taken)} of {len(sent)} devices"]
     lines += [f"refused by {name}: {why}" for name, why in answers.refused.items()]

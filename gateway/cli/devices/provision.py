@@ -14,34 +14,42 @@ from edge.core.budget import NANO
 from ...devices.enrol import enrol, keyfile, limitsfile
 from ...devices.enrol.enrol import HOLDS
 from ...devices.kit import boardfile, boards, modules, provisioning, settings, siting, state
-from ...devices.kit.boardfile import Held
+from ...devices.kit.boardfile import BoardFile
 from ...devices.kit.boards import Board, BoardFault
 from ...devices.kit.connect import lend_board
-from ...devices.kit.flash import flash, read_image
+from ...devices.kit.flash import flash_board, read_firmware
 from ...devices.kit.modules import compile_modules
 from ...devices.kit.provisioning import Kit, Owner
-from ...devices.kit.start import start
-from ...devices.owner.releases import admit
+from ...devices.kit.start import start_board
+from ...devices.owner.releases import admit_board
 from ...faults import OperatorFault
-from ...mechanisms import find_for_deployment, first_limits, first_round
-from ...service.ledger import unit_of
+from ...mechanisms import find_for_deployment, make_first_limits, plan_first_round
+from ...service.ledger import find_unit
 from ...service.rounds import Place
 from ...settings import config
 from ...settings.deployment import Deployment
-from ...store.places import has_store, place_of
+from ...store.places import find_place, has_store
 from ...store.reader import Reader
 from .. import flags
-from .change import Change, Keys, NewBudget, Out, enrol_anew, find_summed, make_link
-from .status import find_device, find_unfinished
+from .change import (
+    DeviceChange,
+    Keys,
+    NewBudget,
+    Out,
+    find_secure_sum_device,
+    make_device_keys,
+    make_link_settings,
+)
+from .status import find_device, locate_unfinished
 
 # Makes a device of a bare board: enrols it if it is not, and hands it what it needs.
 #
 # Board and settings are looked at first, so a slip of the hand leaves no device without a board.
 
-Which = tuple[int | None, int, str]  # of `would_be`: sensor, count and central
+Which = tuple[int | None, int, str]  # of `preview_board_file`: sensor, count and central
 
 
-class Job(NamedTuple):
+class BoardJob(NamedTuple):
     """A board that is to be a device of a deployment.
 
     own: the operator's settings of the board, TOML; those that it has else.
@@ -60,7 +68,7 @@ class Job(NamedTuple):
     say: Callable[[str], None] = typer.echo
 
 
-def make_device(job: Job, out: Path | None, which: Which, replace: bool) -> None:
+def make_device(job: BoardJob, out: Path | None, which: Which, replace: bool) -> None:
     """Enrol a device if it is not, and bring a board to be it; run again, it goes on.
 
     Args:
@@ -70,66 +78,66 @@ def make_device(job: Job, out: Path | None, which: Which, replace: bool) -> None
         OperatorFault: it cannot be done, and why.
     """
     path, name, board = job.path, job.name, job.board
-    told = settings.read_settings(job.own) if job.own is not None else None
+    told = settings.read_settings_file(job.own) if job.own is not None else None
     file = out or path.parent / f"{name}.device.json"
-    held = find_kept(path, name, file)
-    deployment = config.load(path)
-    if find_unfinished(file).exists() and find_for_deployment(deployment).trust == "distributed":
-        with Change(path, name, out, job.say) as change:
+    held = find_board_file(path, name, file)
+    deployment = config.load_deployment(path)
+    if locate_unfinished(file).exists() and find_for_deployment(deployment).trust == "distributed":
+        with DeviceChange(path, name, out, job.say) as change:
             change.add(None, False)
-        held = find_kept(path, name, file)
+        held = find_board_file(path, name, file)
     otherwise = None if replace else provisioning.OTHERWISE
-    if held is None or find_unfinished(file).exists():
-        would = would_be(path, deployment, name, *which)
+    if held is None or locate_unfinished(file).exists():
+        would = preview_board_file(path, deployment, name, *which)
         if told is not None:  # before the board is asked, for that would stop what it does
-            check_suited(deployment, would, told)
+            check_would_answer(deployment, would, told)
             settings.check_tick(would, told)
         with boards.resume_on_fault(board):
-            own_there = told if told is not None else settings.read_own(board)
+            own_there = told if told is not None else settings.read_board_settings(board)
             if told is None:
-                check_suited(deployment, would, own_there)
-            provisioning.check_board(board, would, own_there, job.files, otherwise)
-            with Change(path, name, out, job.say) as change:
+                check_would_answer(deployment, would, own_there)
+            provisioning.check_may_become(board, would, own_there, job.files, otherwise)
+            with DeviceChange(path, name, out, job.say) as change:
                 change.add(which[0], False, *which[1:])
-        held = find_kept(path, name, file)
+        held = find_board_file(path, name, file)
     if held is None:
         raise OperatorFault(
             f"{name} is enrolled, but {file} does not exist; it held the keys for its board, and "
             f"there is no copy. Make new keys: heatveil device rotate {name} --keys, then run "
             "this again"
         )
-    held = move(deployment, held)
+    held = update_broker_and_grid(deployment, held)
     if told is not None:
-        check_suited(deployment, held, told)
+        check_would_answer(deployment, held, told)
         settings.check_tick(held, told)
-    check_unheard(deployment, held)
+    check_never_heard(deployment, held)
     _bring(job, held, told, otherwise)
 
 
 def _bring(
-    job: Job,
-    held: Held,
+    job: BoardJob,
+    held: BoardFile,
     told: dict[str, Any] | None,
     otherwise: str | None,
     waiting: Path | None = None,
 ) -> None:
     """Write a device to its board, remove the file that waited for that, and see it start."""
-    deployment, owner = config.load(job.path), _admit_to(job.updates, held, job.say)
+    deployment, owner = config.load_deployment(job.path), _admit_to(job.updates, held, job.say)
     kit = Kit(held, told, job.files, otherwise, deployment.site.devices, owner)
-    seen = provisioning.provision(job.board, kit, job.say)
+    seen = provisioning.provision_board(job.board, kit, job.say)
     if waiting is not None:
         waiting.unlink()
-    start(job.board, deployment, held.identity, seen.epoch, job.wait_s, job.say)
+    start_board(job.board, deployment, held.identity, seen.epoch, job.wait_s, job.say)
 
 
-def _admit_to(updates: Path | None, held: Held, say: Callable[[str], None]) -> Owner | None:
+def _admit_to(updates: Path | None, held: BoardFile, say: Callable[[str], None]) -> Owner | None:
     """Return what tells a board of its owner's releases, None where nobody says."""
     if updates is None:
         return None
 
     def owner(there: Mapping[str, Any]) -> dict[str, Any]:
         new = not updates.exists()
-        given = admit(updates, held.identity, there)
+        given = admit_board(updates, held.identity, there)
         if new:
             say(f"owner        made {updates}, which alone signs its releases: keep it offline")
         if there and there["update_key"] != given["update_key"]:
@@ -139,26 +147,28 @@ def _admit_to(updates: Path | None, held: Held, say: Callable[[str], None]) -> O
     return owner
 
 
-def check_early(path: Path, name: str, board: Board, out: Path | None, which: Which) -> None:
+def check_before_provisioning(
+    path: Path, name: str, board: Board, out: Path | None, which: Which
+) -> None:
     """Check what the deployment alone decides, before anything is compiled or a board is asked.
 
     Raises:
         OperatorFault: the broker is none for a board, or there is no such place in the room.
     """
-    deployment = config.load(path)
-    provisioning.check_broker(board, deployment.mqtt.host)
-    if find_kept(path, name, out or path.parent / f"{name}.device.json") is None:
-        would_be(path, deployment, name, *which)
+    deployment = config.load_deployment(path)
+    provisioning.check_broker_host(board, deployment.mqtt.host)
+    if find_board_file(path, name, out or path.parent / f"{name}.device.json") is None:
+        preview_board_file(path, deployment, name, *which)
 
 
-def would_be(
+def preview_board_file(
     path: Path,
     deployment: Deployment,
     name: str,
     sensor: int | None,
     count: int,
     central: str = "",
-) -> Held:
+) -> BoardFile:
     """Return what a board would be given, under keys that are no device's; nothing is written.
 
     Args:
@@ -169,25 +179,25 @@ def would_be(
         OperatorFault: no such device can be enrolled.
     """
     site, more = deployment.site, siting.derive_settings(deployment)
-    limits = first_limits(deployment, config.query(deployment))
+    limits = make_first_limits(deployment, config.make_query(deployment))
     if find_for_deployment(deployment).trust == "distributed":
         kept = enrol.load_secrets(path.with_name("secrets.json"), site.name)
-        who, link_key = find_summed(kept, name)
-        link = make_link(deployment, name, link_key.hex())
-        return Held(path, who, limits, link, b"", "", more)
+        who, link_key = find_secure_sum_device(kept, name)
+        link = make_link_settings(deployment, name, link_key.hex())
+        return BoardFile(path, who, limits, link, b"", "", more)
     devices = enrol.load_devices(site.devices, site.name)
     if name in devices.by_name:
         place, central = devices.by_name[name].place, devices.by_name[name].central
     else:
-        enrol.check_name(name, devices, deployment.mqtt.username)
+        enrol.check_name_is_free(name, devices, deployment.mqtt.username)
         room = prod(find_for_deployment(deployment).sensors(deployment))
         place = Place(enrol.find_free_sensor(devices, room, sensor, count), count)
-    made = enrol_anew(deployment, devices, name, place, central)
-    link = make_link(deployment, name, made.password)
-    return Held(path, made.secret.identity, limits, link, b"", "", more)
+    made = make_device_keys(deployment, devices, name, place, central)
+    link = make_link_settings(deployment, name, made.password)
+    return BoardFile(path, made.secret.identity, limits, link, b"", "", more)
 
 
-def check_unheard(deployment: Deployment, held: Held) -> None:
+def check_never_heard(deployment: Deployment, held: BoardFile) -> None:
     """Check that a file which nobody took yet is no copy of one that is a device already.
 
     Raises:
@@ -196,8 +206,8 @@ def check_unheard(deployment: Deployment, held: Held) -> None:
     if held.given or held.chip or not has_store(deployment):
         return
     name = held.identity.name
-    with closing(Reader(place_of(deployment))) as reader:
-        heard = [row.key_id_hex for row in reader.devices() if row.name == name]
+    with closing(Reader(find_place(deployment))) as reader:
+        heard = [row.key_id_hex for row in reader.list_devices() if row.name == name]
     if held.identity.key_id.hex() in heard:
         raise OperatorFault(
             f"{held.path} says that no board has its keys, but the gateway has received frames of "
@@ -207,23 +217,23 @@ def check_unheard(deployment: Deployment, held: Held) -> None:
         )
 
 
-def check_suited(deployment: Deployment, held: Held, own: dict[str, Any]) -> None:
+def check_would_answer(deployment: Deployment, held: BoardFile, own: dict[str, Any]) -> None:
     """Check that a board with these settings would answer what its deployment asks.
 
     Raises:
         OperatorFault: it would not, or it would refuse the settings.
     """
-    settings.make_config(held, own)
-    provisioning.check_count(own, held)
+    settings.make_board_config(held, own)
+    provisioning.check_sensor_count(own, held)
     if held.reads == "place":
         siting.check_place(own, deployment.room.grid)
-    asked = first_round(deployment, config.query(deployment))
-    step, behind = (provisioning.find_step(own, word) for word in ("step", "behind"))
-    provisioning.check_device(deployment, asked, held, step, behind)
-    settings.check_sum(held, own, asked)
+    asked = plan_first_round(deployment, config.make_query(deployment))
+    step, behind = (provisioning.find_converter_step(own, word) for word in ("step", "behind"))
+    provisioning.check_would_answer(deployment, asked, held, step, behind)
+    settings.check_sum_tick(held, own, asked)
 
 
-def move(deployment: Deployment, held: Held) -> Held:
+def update_broker_and_grid(deployment: Deployment, held: BoardFile) -> BoardFile:
     """Return a device's file with broker and grid where the deployment says now that they are.
 
     Name, password and session are the device's own, and stay.
@@ -232,15 +242,17 @@ def move(deployment: Deployment, held: Held) -> Held:
         OperatorFault: the grid is none that a device could find its cell in.
     """
     old = held.link
-    new = enrol.make_link(deployment.mqtt, old["username"], old["password"], old["client_id"])
+    new = enrol.make_link_settings(
+        deployment.mqtt, old["username"], old["password"], old["client_id"]
+    )
     plane = siting.derive_settings(deployment).get("plane") if held.reads == "place" else None
     same = new == old and plane in (None, held.more.get("plane"))
-    return held if same else boardfile.renew(held, new, plane)
+    return held if same else boardfile.replace_link_or_plane(held, new, plane)
 
 
-def find_kept(path: Path, name: str, file: Path) -> Held | None:
+def find_board_file(path: Path, name: str, file: Path) -> BoardFile | None:
     """Return what there is for a board on this machine."""
-    return boardfile.load(file, config.load(path).site.name, name)
+    return boardfile.load_board_file(file, config.load_deployment(path).site.name, name)
 
 
 # Gives a board a new password, or all keys anew; cut off, it goes on where it was.
@@ -251,7 +263,7 @@ def find_kept(path: Path, name: str, file: Path) -> Held | None:
 OTHERWISE = "Plug in its own board, or one that is bare"
 
 
-def renew_device(job: Job, keys: bool, budget: bool) -> None:
+def renew_device(job: BoardJob, keys: bool, budget: bool) -> None:
     """Give a device a new password at the broker, or with `keys` all of them, and its board too.
 
     Args:
@@ -263,8 +275,12 @@ def renew_device(job: Job, keys: bool, budget: bool) -> None:
     file = job.path.parent / f"{job.name}.device.json"
     with boards.resume_on_fault(job.board):
         own = job.own
-        told = settings.read_settings(own) if own is not None else settings.read_own(job.board)
-        found = modules.examine(job.board)  # whole, before a password is worth nothing
+        told = (
+            settings.read_settings_file(own)
+            if own is not None
+            else settings.read_board_settings(job.board)
+        )
+        found = modules.read_interpreter(job.board)  # whole, before a password is worth nothing
         if keys:
             _new_keys(job, file, told, found.chip, budget)
             held = _hold(job.path, job.name, file)
@@ -273,7 +289,7 @@ def renew_device(job: Job, keys: bool, budget: bool) -> None:
     _bring(job, held, told, OTHERWISE, None if keys else file)
 
 
-def _new_keys(job: Job, file: Path, told: dict[str, Any], chip: str, budget: bool) -> None:
+def _new_keys(job: BoardJob, file: Path, told: dict[str, Any], chip: str, budget: bool) -> None:
     """Make new keys on the host, if none wait there for this board."""
     path, name, board = job.path, job.name, job.board
     if _is_waiting(file, HOLDS) and _hold(path, name, file).chip not in ("", chip):
@@ -283,16 +299,16 @@ def _new_keys(job: Job, file: Path, told: dict[str, Any], chip: str, budget: boo
             _check_whole(path, name, file)
         return
     find_device(path, name)
-    deployment = config.load(path)
-    would = would_be(path, deployment, name, None, 1)
-    check_suited(deployment, would, told)  # before the keys of the right board are no more
-    provisioning.check_board(board, would, told, job.files, OTHERWISE)
-    provisioning.rehearse(board, would, told, job.files, job.say)
-    with Change(path, name, file, job.say) as change:
+    deployment = config.load_deployment(path)
+    would = preview_board_file(path, deployment, name, None, 1)
+    check_would_answer(deployment, would, told)  # before the keys of the right board are no more
+    provisioning.check_may_become(board, would, told, job.files, OTHERWISE)
+    provisioning.try_sensor_before_keys(board, would, told, job.files, job.say)
+    with DeviceChange(path, name, file, job.say) as change:
         change.rotate(True, budget)
 
 
-def _new_password(job: Job, file: Path) -> Held:
+def _new_password(job: BoardJob, file: Path) -> BoardFile:
     """Return a board's file with a new password, made on the host if none waits there."""
     path, name = job.path, job.name
     if not _is_waiting(file, boardfile.LINK):
@@ -303,17 +319,17 @@ def _new_password(job: Job, file: Path) -> Held:
                 f"{name} has no board yet, so there is none that a new password could be written "
                 "to. Bring it to a board first: heatveil provision"
             )
-        with Change(path, name, file, job.say) as change:
+        with DeviceChange(path, name, file, job.say) as change:
             change.rotate(False)
-    done = boardfile.board_file(file, name)
-    link = _link(file, config.load(path).site.name, name)
-    return boardfile.renew(_hold(path, name, done), link)
+    done = boardfile.locate_board_file(file, name)
+    link = _link(file, config.load_deployment(path).site.name, name)
+    return boardfile.replace_link_or_plane(_hold(path, name, done), link)
 
 
 def _check_whole(path: Path, name: str, file: Path) -> None:
     """Check that keys which wait came with all of a budget, now that this is asked for."""
     deployment, devices = find_device(path, name)
-    given = limitsfile.load(deployment.site.devices, devices).get(name)
+    given = limitsfile.load_limits(deployment.site.devices, devices).get(name)
     key_id = enrol.read_key_id(file, devices.site)
     if given is not None and given.key_id == key_id and given.before:
         raise OperatorFault(
@@ -325,12 +341,12 @@ def _check_whole(path: Path, name: str, file: Path) -> None:
 
 
 def _tell(deployment: Deployment, nano_rho: int) -> str:
-    unit = unit_of(first_round(deployment, config.query(deployment)).guarantee)
-    return unit.format(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
+    unit = find_unit(plan_first_round(deployment, config.make_query(deployment)).guarantee)
+    return unit.format_rho(Fraction(nano_rho, NANO)) if unit.is_epsilon else f"{nano_rho} nano-rho"
 
 
-def _hold(path: Path, name: str, file: Path) -> Held:
-    held = find_kept(path, name, file)
+def _hold(path: Path, name: str, file: Path) -> BoardFile:
+    held = find_board_file(path, name, file)
     if held is None:
         raise OperatorFault(
             f"there is no board file of {name} here, and only that says which board has its keys. "
@@ -340,8 +356,8 @@ def _hold(path: Path, name: str, file: Path) -> Held:
     return held
 
 
-def _check_board(board: Board, held: Held) -> None:
-    there = state.read_state(board, held.identity.mac_key)
+def _check_board(board: Board, held: BoardFile) -> None:
+    there = state.read_board_state(board, held.identity.mac_key)
     if not there.ours:
         raise OperatorFault(
             f"the board at {board.where} is {there.name or 'no device'} and not "
@@ -352,11 +368,11 @@ def _check_board(board: Board, held: Held) -> None:
 
 def _is_waiting(file: Path, holds: str) -> bool:
     """Say whether a file waits that was made and did not come to the board."""
-    return file.exists() and boardfile.read_kind(file) == holds
+    return file.exists() and boardfile.read_file_kind(file) == holds
 
 
 def _link(file: Path, site: str, name: str) -> dict[str, object]:
-    _, rows = keyfile.read(
+    _, rows = keyfile.read_key_file(
         file, boardfile.LINK, site, lambda _, row: (row["name"], dict(row["link"]))
     )
     for whose, link in rows:
@@ -413,17 +429,19 @@ def provision(
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
     which = sensor, sensors, central
     with lend_board(board, wait > 0) as place:
-        check_early(config, name, place, out, which)
+        check_before_provisioning(config, name, place, out, which)
         files = compile_modules() if mpy else None
         if firmware is not None:
-            image = read_image(firmware)
+            image = read_firmware(firmware)
             with boards.resume_on_fault(place):
                 if not replace:
                     with suppress(BoardFault):  # bare, or in its boot loader
-                        provisioning.check_free(place, name, provisioning.OTHERWISE)
-                flash(place, image)
+                        provisioning.check_no_other_budget(place, name, provisioning.OTHERWISE)
+                flash_board(place, image)
             typer.echo(f"firmware     {firmware.name}")
-        make_device(Job(config, name, place, settings, files, wait, updates), out, which, replace)
+        make_device(
+            BoardJob(config, name, place, settings, files, wait, updates), out, which, replace
+        )
 
 
 def rotate(
@@ -444,5 +462,5 @@ def rotate(
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
     files = compile_modules() if mpy else None
     with lend_board(board, wait > 0) as place:
-        job = Job(config, name, place, settings, files, wait, updates)
+        job = BoardJob(config, name, place, settings, files, wait, updates)
         renew_device(job, keys, new_budget)

@@ -9,14 +9,14 @@ from typing import Annotated
 
 import typer
 
-from ...devices.broker.doors import Doors, find_folder, open_doors
+from ...devices.broker.doors import BrokerAccess, find_broker_folder, open_broker_access
 from ...devices.enrol.enrol import UNFINISHED, Devices, load_devices
 from ...faults import LinkFault, OperatorFault
-from ...output import say_time
+from ...output import format_duration
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...store import message_rows
-from ...store.places import has_store, place_of
+from ...store.places import find_place, has_store
 from ...store.reader import Reader, open_read_engine
 from ...store.store import Store
 from .. import flags
@@ -33,7 +33,7 @@ AWAY = (
 )
 
 
-def find_unfinished(board: Path) -> Path:
+def locate_unfinished(board: Path) -> Path:
     """Return where a board's file is while its device is being changed."""
     return board.with_name(f"{board.name}{UNFINISHED}")
 
@@ -44,7 +44,7 @@ def find_device(path: Path, name: str) -> tuple[Deployment, Devices]:
     Raises:
         OperatorFault: it is none.
     """
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     if name not in devices.by_name:
         meant = nearest_name(name, devices.by_name)
@@ -78,15 +78,15 @@ def _split_number(name: str) -> tuple[str, int | None]:
 
 def list_devices(path: flags.Config) -> None:
     """Show every device: its sensor, its keys, when it was heard, why it is shut out."""
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     heard, shut_out = {}, dict[str, tuple[str, float]]()
     asked_s = 0.0  # when the last round was
     if has_store(deployment):
-        with closing(Reader(place_of(deployment))) as reader:
-            heard = {(row.name, row.key_id_hex): row for row in reader.devices()}
-            asked_s = max((row.opened_s for row in reader.rounds(1)), default=0.0)
-        engine = open_read_engine(place_of(deployment))
+        with closing(Reader(find_place(deployment))) as reader:
+            heard = {(row.name, row.key_id_hex): row for row in reader.list_devices()}
+            asked_s = max((row.opened_s for row in reader.list_rounds(1)), default=0.0)
+        engine = open_read_engine(find_place(deployment))
         with engine.connect() as connection:
             shut_out = message_rows.list_shut_out(connection)
         engine.dispose()
@@ -114,26 +114,28 @@ def shut(
 ) -> None:
     """Shut a device out, until it is let back."""
     deployment, _ = find_device(path, name)
-    with closing(Store.of(deployment)) as store:
+    with closing(Store.open_for(deployment)) as store:
         store.quarantine(name, why)
     typer.echo(f"{name} is shut out; a gateway that runs listens to it no more within seconds")
-    _if_there(deployment, path, lambda door: door.disable(name))
+    _if_there(deployment, path, lambda door: door.disable_device(name))
 
 
 def free(name: flags.Name, path: flags.Config) -> None:
     """Let a device back that was shut out."""
     deployment, _ = find_device(path, name)
     if has_store(deployment):
-        with closing(Store.of(deployment)) as store:
+        with closing(Store.open_for(deployment)) as store:
             was = store.list_quarantined().get(name)
-            store.free(name)
+            store.let_back(name)
         if was is not None:
             typer.echo(f"It was shut out {_ago(was[1])} ago: {was[0]}")
     typer.echo(f"{name} is let back; a gateway that runs listens to it again within seconds")
-    _if_there(deployment, path, lambda door: door.enable(name))
+    _if_there(deployment, path, lambda door: door.enable_device(name))
 
 
-def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Doors], str]) -> None:
+def change_at_broker(
+    deployment: Deployment, folder: Path, say: Say, do: Callable[[BrokerAccess], str]
+) -> None:
     """Do something where the broker lets devices in, and say what came of it.
 
     Raises:
@@ -143,22 +145,22 @@ def at_broker(deployment: Deployment, folder: Path, say: Say, do: Callable[[Door
     if mqtt.username is None:
         say("[mqtt] has no username: the broker lets in whoever comes")
         return
-    with open_doors(mqtt, deployment.site.name, folder) as door:
+    with open_broker_access(mqtt, deployment.site.name, folder) as door:
         say(STRANGER if door is None else f"At {mqtt.host}: {do(door)}")
 
 
-def is_let_in(deployment: Deployment, folder: Path, name: str) -> bool:
+def is_admitted_by_broker(deployment: Deployment, folder: Path, name: str) -> bool:
     """Return whether the broker knows a device of that name; no where nobody here can ask it."""
     mqtt = deployment.mqtt
     if mqtt.username is None:
         return False
-    with open_doors(mqtt, deployment.site.name, folder) as door:
-        return door is not None and door.knows(name)
+    with open_broker_access(mqtt, deployment.site.name, folder) as door:
+        return door is not None and door.has_device(name)
 
 
-def _if_there(deployment: Deployment, path: Path, do: Callable[[Doors], str]) -> None:
+def _if_there(deployment: Deployment, path: Path, do: Callable[[BrokerAccess], str]) -> None:
     try:
-        at_broker(deployment, find_folder(deployment.mqtt, path), typer.echo, do)
+        change_at_broker(deployment, find_broker_folder(deployment.mqtt, path), typer.echo, do)
     except LinkFault as fault:
         typer.echo(f"The broker was not told, a gateway that runs will tell it: {fault}")
 
@@ -166,4 +168,4 @@ def _if_there(deployment: Deployment, path: Path, do: Callable[[Doors], str]) ->
 def _ago(at_s: float) -> str:
     past_s = max(time.time() - at_s, 0)
     step = next((size for size in (86_400, 3600, 60) if past_s >= 2 * size), 1)
-    return say_time(step * round(past_s / step))
+    return format_duration(step * round(past_s / step))

@@ -11,9 +11,9 @@ from ...devices import bundle
 from ...devices.enrol.enrol import load_devices
 from ...devices.kit import modules
 from ...devices.owner import releases
-from ...devices.owner.releases import Progress, Signed
+from ...devices.owner.releases import ReleaseProgress, SignedRelease
 from ...faults import OperatorFault
-from ...output import check_places
+from ...output import check_writable
 from ...settings import config
 from .. import flags
 from .owner import format_owners
@@ -46,7 +46,7 @@ def update(
 
     Only a refusal ends it with status 1: a silent board takes the release when it comes back.
     """
-    logs.to_stderr(logging.WARNING)
+    logs.log_to_stderr(logging.WARNING)
     if bool(updates) == bool(signed):
         raise OperatorFault(
             "one of --updates and --send is needed: the owner's file, which signs a release, or "
@@ -63,26 +63,30 @@ def update(
             "--out writes a release and waits for no device, so --patience would be silently "
             "ignored. Leave it out; give it beside --send"
         )
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     site = deployment.site.name
     if signed is not None:
-        found = releases.load(signed, site, load_devices(deployment.site.devices, site).by_name)
-        found = releases.choose(found, names or ())
+        found = releases.load_release(
+            signed, site, load_devices(deployment.site.devices, site).by_name
+        )
+        found = releases.select_devices(found, names or ())
     elif updates is not None:
         if out is not None:  # before a number is given away
-            check_places([out], [updates, path])
-        files = bundle.pick_release(deployment.rounds.mechanism)
-        files = bundle.build(files) if mpy else bundle.make_small(files)
-        found = releases.sign(updates, site, files, modules.find_version(files), names or ())
+            check_writable([out], [updates, path])
+        files = bundle.pick_release_modules(deployment.rounds.mechanism)
+        files = bundle.compile_sources(files) if mpy else bundle.shrink_sources(files)
+        found = releases.sign_release(
+            updates, site, files, modules.find_mpy_version(files), names or ()
+        )
         size = sum(map(len, files.values()))
         typer.echo(f"release {found.number}: {len(files)} files of {size} bytes, signed")
         if out is not None:
-            releases.save(out, found)
+            releases.save_release(out, found)
             typer.echo(
                 f"{out} goes to the broker with: heatveil update --config {path} --send {out}"
             )
             return
-    seen = releases.send(deployment.mqtt, found, patience_s)
+    seen = releases.send_release(deployment.mqtt, found, patience_s)
     for line in _describe(found, seen):
         typer.echo(line)
     if seen.refused:
@@ -93,7 +97,7 @@ def update(
         )
 
 
-def _describe(signed: Signed, seen: Progress) -> list[str]:
+def _describe(signed: SignedRelease, seen: ReleaseProgress) -> list[str]:
     lines = [f"confirmed by {len(seen.running)} of {len(signed.manifests)} devices"]
     lines += [f"refused by {name}: {why}" for name, why in seen.refused.items()]
     left = [name for name in signed.manifests if name not in seen.running | set(seen.refused)]

@@ -19,14 +19,14 @@ from ...service import homeassistant
 from ...service.mqtt import access
 from ...service.mqtt.connection import Message
 from ...service.mqtt.service import Link, open_link
-from ...service.sealing import paths_of
-from ...service.workers.leases import call_roll
-from ...service.workers.part import end_old_sessions, session_of
+from ...service.sealing import list_key_files
+from ...service.workers.leases import read_roll
+from ...service.workers.part import end_old_sessions, make_session_name
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...store import sqlite
 from ...store.opening import lock_store
-from ...store.places import Place, place_of
+from ...store.places import Place, find_place
 from ...store.reader import RoundRow, open_reader
 from ...store.store import Store
 from .. import flags
@@ -61,11 +61,11 @@ def delete(
 
     What was charged stays, and the database is asked on no more: no budget comes back.
     """
-    deployment = config.load(path)
-    place, site = place_of(deployment), deployment.site.name
+    deployment = config.load_deployment(path)
+    place, site = find_place(deployment), deployment.site.name
     with open_reader(deployment) as reader:
         found, gone = reader.count_gathered(), reader.is_deleted()
-        rounds = reader.rounds(1_000_000_000)
+        rounds = reader.list_rounds(1_000_000_000)
     with ExitStack() as stack:
         try:  # before it is asked: a gateway that runs is no question
             stack.enter_context(lock_store(place))
@@ -91,14 +91,14 @@ def delete(
             "another database has asked since: its map, what Home Assistant was told, and reports "
             "not yet taken."
         )
-        with closing(Store.of(deployment)) as store:
+        with closing(Store.open_for(deployment)) as store:
             _check_workers(deployment, store)
             if not yes:
                 _ask()
             if found or not gone:
                 store.delete_gathered()
         if isinstance(place, Path):
-            sqlite.rewrite(place)
+            sqlite.rewrite_file(place)
         typer.echo("Deleted.")
         for line in _elsewhere(place):
             typer.echo(line)
@@ -121,7 +121,7 @@ def _check_workers(deployment: Deployment, store: Store) -> None:
     """Check that no worker is left to write down what still comes."""
     if deployment.workers.partitions < 2:
         return
-    roll = call_roll(store.engine, deployment.workers.lease_s, deployment.workers.partitions)
+    roll = read_roll(store.engine, deployment.workers.lease_s, deployment.workers.partitions)
     if alive := [one.holder for one in roll.members if one.alive]:
         raise OperatorFault(
             f"workers use this database ({', '.join(alive)}) and would go on storing reports. "
@@ -173,17 +173,17 @@ def _clear_broker(
     names = sorted({deployment.rounds.mechanism, *mechanisms})
     topics = [post.map_topic(site, name) for name in names]
     taken = list[str]()
-    topics += homeassistant.retained_topics(deployment)
+    topics += homeassistant.list_retained_topics(deployment)
     try:
         if _is_overtaken(deployment, names, rounds):
             raise _Overtaken
         if deployment.store.postgresql is not None:  # where alone there were ever parts
-            with closing(Store.of(deployment)) as store:
+            with closing(Store.open_for(deployment)) as store:
                 end_old_sessions(deployment, store)
         for part in range(many if many > 1 else 0):
-            with open_link(deployment.mqtt, session_of(site, part)):
+            with open_link(deployment.mqtt, make_session_name(site, part)):
                 pass
-        with open_link(deployment.mqtt, access.gateway_session(site)) as link:
+        with open_link(deployment.mqtt, access.make_gateway_session(site)) as link:
             for topic in topics:
                 link.publish(topic, b"", retain=True, on_sent=partial(taken.append, topic))
             link.wait_until_sent(CLEARED_S)
@@ -203,7 +203,7 @@ def _clear_broker(
             "before another gateway of this site is started; if the broker's access rights "
             "forbid it, delete the retained messages of this site at the broker by hand"
         ) from fault
-    homeassistant.locate_note(deployment).unlink(missing_ok=True)
+    homeassistant.locate_topics_note(deployment).unlink(missing_ok=True)
 
 
 def _elsewhere(place: Place) -> Iterable[str]:
@@ -227,4 +227,4 @@ def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:
     passwords = [deployment.mqtt.password_file, deployment.store.password_file]
     passwords += [page.token_file, page.viewer_token_file]
     yield from dict.fromkeys(one for one in passwords if one is not None)
-    yield from paths_of(deployment)
+    yield from list_key_files(deployment)

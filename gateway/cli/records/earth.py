@@ -28,7 +28,7 @@ UNITS = {
 H3_UNIT = "the H3 cell that the middle lies in, of the finest resolution no finer than the map's"
 
 
-class Earth(NamedTuple):
+class EarthGrid(NamedTuple):
     """Where the cells of a map lie.
 
     h3: the resolution of the H3 cells that are named beside them; None for none.
@@ -49,27 +49,27 @@ class Earth(NamedTuple):
         """What that is."""
         return UNITS | ({"h3": H3_UNIT} if self.h3 else {})
 
-    def describe(self, row: int, column: int) -> tuple[Any, ...]:
+    def describe_cell(self, row: int, column: int) -> tuple[Any, ...]:
         """Return what is said of a cell."""
-        longitude, latitude = self.place(column + 0.5, row + 0.5)
+        longitude, latitude = self.convert_to_lon_lat(column + 0.5, row + 0.5)
         if not self.h3:
             return longitude, latitude
         import h3
 
         return longitude, latitude, h3.latlng_to_cell(latitude, longitude, self.h3)
 
-    def place(self, x: float, y: float) -> tuple[float, float]:
+    def convert_to_lon_lat(self, x: float, y: float) -> tuple[float, float]:
         """Return longitude and latitude of a point of the grid, counted in cells."""
-        latitude, longitude = self.site.where(x * self.cell_mm, y * self.cell_mm)
+        latitude, longitude = self.site.find_position(x * self.cell_mm, y * self.cell_mm)
         # Beyond the 180th meridian it counts on, or a cell there would go round the earth.
         return longitude + 360 * round((self.site.longitude - longitude) / 360), latitude
 
-    def ring(self, row: int, column: int) -> list[tuple[float, float]]:
+    def list_cell_corners(self, row: int, column: int) -> list[tuple[float, float]]:
         """Return the corners of a cell against the clock, the first one twice."""
         around = ((0, 0), (0, 1), (1, 1), (1, 0), (0, 0))
-        return [self.place(column + x, row + y) for x, y in around]
+        return [self.convert_to_lon_lat(column + x, row + y) for x, y in around]
 
-    def promise(self) -> dict[str, Any]:
+    def describe_site(self) -> dict[str, Any]:
         """Return what goes with the promise: where the map lies, and what a metre of it is."""
         cell_m = self.cell_mm / 1000
         across, down = (count * cell_m for count in self.shape)
@@ -84,7 +84,7 @@ class Earth(NamedTuple):
         }
 
 
-def find_earth(deployment: Deployment, h3: bool, needed: bool) -> Earth | None:
+def find_earth_grid(deployment: Deployment, h3: bool, needed: bool) -> EarthGrid | None:
     """Return where a deployment's cells lie on the earth; None where it does not say.
 
     Raises:
@@ -106,7 +106,9 @@ def find_earth(deployment: Deployment, h3: bool, needed: bool) -> Earth | None:
         )
     size = (grid.shape[0] * grid.cell_mm, grid.shape[1] * grid.cell_mm)
     site = Site(own.corner[0], own.corner[1], own.bearing, *size)
-    return Earth(site, grid.shape, grid.cell_mm, _find_resolution(grid.cell_mm) if h3 else None)
+    return EarthGrid(
+        site, grid.shape, grid.cell_mm, _find_resolution(grid.cell_mm) if h3 else None
+    )
 
 
 def _find_resolution(cell_mm: int) -> int:
@@ -128,18 +130,20 @@ def _load(name: str, asked: str) -> Any:
         ) from fault
 
 
-def writer(ending: str, earth: Earth) -> Callable[..., None]:
+def make_map_writer(ending: str, earth: EarthGrid) -> Callable[..., None]:
     """Return what writes rows of maps as a file of such an ending."""
     write = {".geojson": _geojson, ".geoparquet": _geoparquet, ".tif": _geotiff}[ending]
     return partial(write, earth)
 
 
-def _geojson(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
+def _geojson(
+    earth: EarthGrid, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]
+) -> None:
     """Write a FeatureCollection as RFC 7946 has it; the promise is its member `heatveil`."""
 
     def features() -> Iterator[str]:
         for said in (dict(zip(kind.columns, row, strict=True)) for some in rows for row in some):
-            ring = earth.ring(said["row"], said["column"])
+            ring = earth.list_cell_corners(said["row"], said["column"])
             geometry = {"type": "Polygon", "coordinates": [ring]}
             yield json.dumps({"type": "Feature", "geometry": geometry, "properties": said})
 
@@ -151,7 +155,9 @@ def _geojson(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[str
         file.write("\n]}\n")
 
 
-def _geoparquet(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
+def _geoparquet(
+    earth: EarthGrid, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]
+) -> None:
     """Write GeoParquet 1.1: polygons as WKB, in degrees of longitude and latitude."""
     shapely, pa = _load("shapely", place.suffix), _load("pyarrow", place.suffix)
     from pyarrow import parquet
@@ -169,12 +175,17 @@ def _geoparquet(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[
         for some in rows:
             table = [list(column) for column in zip(*some, strict=True)]
             said = dict(zip(kind.columns, table, strict=True))
-            rings = [earth.ring(*at) for at in zip(said["row"], said["column"], strict=True)]
+            rings = [
+                earth.list_cell_corners(*at)
+                for at in zip(said["row"], said["column"], strict=True)
+            ]
             wkb = shapely.to_wkb(shapely.polygons(np.array(rings)))
             file.write_table(pa.table([*table, pa.array(wkb, pa.binary())], schema=schema))
 
 
-def _geotiff(earth: Earth, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]) -> None:
+def _geotiff(
+    earth: EarthGrid, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]
+) -> None:
     """Write a band for each round's shares, and one for their deviations where they are known."""
     rasterio = _load("rasterio", place.suffix)
     names, bands = list(kind.columns), list[tuple[str, Any]]()

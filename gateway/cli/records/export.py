@@ -16,17 +16,17 @@ import typer
 from edge.core import wire
 from recovery.maps.guarantee import sentences
 
-from ...faults import OperatorFault, suggestion
-from ...mechanisms import Mechanism, find_for_deployment, find_service, first_round
+from ...faults import OperatorFault, suggest_name
+from ...mechanisms import Mechanism, find_for_deployment, find_serving, plan_first_round
 from ...mechanisms.record import Exported
-from ...service.ledger import Ledger, budget_of, unit_in
+from ...service.ledger import Ledger, compute_budget_rho, find_stored_unit
 from ...settings import config as deployments
 from ...settings.deployment import Deployment
 from ...store import sqlite
-from ...store.places import place_of
+from ...store.places import find_place
 from ...store.reader import RoundRow, open_reader
 from .. import flags
-from .earth import ENDINGS, Earth, find_earth, writer
+from .earth import ENDINGS, EarthGrid, find_earth_grid, make_map_writer
 from .ledger import compute_spent_epsilon
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
@@ -37,13 +37,13 @@ def backup(
     out: Annotated[Path, typer.Option(help="The copy; there must be nothing there yet.")],
 ) -> None:
     """Copy the store of a deployment while its gateway runs, and see that the copy is whole."""
-    place = place_of(deployments.load(config))
+    place = find_place(deployments.load_deployment(config))
     if isinstance(place, Path) and not place.exists():
         raise OperatorFault(
             f"there is no store at {place} yet, so there is nothing to be copied. Start heatveil "
             "serve first, or mend [site] database in the deployment file"
         )
-    sqlite.backup(place, out)
+    sqlite.backup_store(place, out)
     typer.echo(
         f"{out}: {out.stat().st_size:,} bytes, checked. Only where the store itself is lost, stop "
         f"the gateway, move {place} away with the -wal and -shm beside it, and put this in its "
@@ -60,20 +60,20 @@ Row = list[tuple[Any, ...]]
 PAGE = 500  # rounds or charges of one question: nobody is kept waiting for longer
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """From when on, and before when; None is no bound."""
 
     since_s: float | None
     until_s: float | None
     site: str = ""  # whose topics they are
 
-    def holds(self, at_s: float) -> bool:
+    def contains(self, at_s: float) -> bool:
         """Return whether a moment is within."""
         early = self.since_s is not None and at_s < self.since_s
         return not early and (self.until_s is None or at_s < self.until_s)
 
 
-class Kind(NamedTuple):
+class ExportKind(NamedTuple):
     """What can be exported: its columns and their types, its units, and where its rows are.
 
     of: what each list of rows is of, to be counted; "" where that means nothing to people.
@@ -82,14 +82,14 @@ class Kind(NamedTuple):
     columns: dict[str, type]
     units: dict[str, str]
     of: str
-    rows: Callable[[Any, Span], Iterator[Row]]  # one list a round, or page
+    rows: Callable[[Any, TimeSpan], Iterator[Row]]  # one list a round, or page
 
 
-def reports(own: Exported, reader: Any, span: Span) -> Iterator[Row]:
+def read_report_rows(own: Exported, reader: Any, span: TimeSpan) -> Iterator[Row]:
     for row in _rounds(reader, span):
         tails = own.reported(_read_asked(reader, row))
         found: Row = []
-        for one in reader.answers(row.number):
+        for one in reader.list_answers(row.number):
             # Its MAC was verified before it was stored, with a key that may be gone by now.
             body = wire.decode(one.frame[: -wire.MAC_BYTES])
             if 4 not in body:  # sealed, and nobody has the key any more
@@ -99,12 +99,14 @@ def reports(own: Exported, reader: Any, span: Span) -> Iterator[Row]:
         yield found
 
 
-def messages(reader: Any, span: Span) -> Iterator[Row]:
+def read_message_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
     """Give what went over the broker for a round: it is asked, answered, taken back."""
     for row in _rounds(reader, span):
         asked = wire.round_topic(span.site, row.mechanism)
-        answers = sorted(reader.answers(row.number), key=lambda one: (one.taken_s, one.device))
-        found = [(row.number, row.opened_s, asked, (reader.message(row.number) or b"").hex())]
+        answers = sorted(
+            reader.list_answers(row.number), key=lambda one: (one.taken_s, one.device)
+        )
+        found = [(row.number, row.opened_s, asked, (reader.read_message(row.number) or b"").hex())]
         for one in answers:
             topic = wire.topic(span.site, one.device, "data")
             found.append((row.number, one.taken_s, topic, one.frame.hex()))
@@ -113,17 +115,19 @@ def messages(reader: Any, span: Span) -> Iterator[Row]:
         yield found
 
 
-def releases(own: Exported, reader: Any, span: Span) -> Iterator[Row]:
+def read_release_rows(own: Exported, reader: Any, span: TimeSpan) -> Iterator[Row]:
     for row in _rounds(reader, span):
-        values = reader.release(row.number)
+        values = reader.read_release(row.number)
         if values is not None:
             ended = (row.number, row.closed_s, row.reports)
             yield [(*ended, *tail) for tail in own.released(_read_asked(reader, row))(values)]
 
 
-def maps(sure: bool, earth: Earth | None, reader: Any, span: Span) -> Iterator[Row]:
+def read_map_rows(
+    sure: bool, earth: EarthGrid | None, reader: Any, span: TimeSpan
+) -> Iterator[Row]:
     for row in _rounds(reader, span):
-        body = reader.map(row.number)
+        body = reader.read_map(row.number)
         if body is None:
             continue
         lines = _lines(body["mass"])
@@ -133,14 +137,14 @@ def maps(sure: bool, earth: Earth | None, reader: Any, span: Span) -> Iterator[R
         yield [
             (
                 *(row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * sure)),
-                *(earth.describe(i, j) if earth is not None else ()),
+                *(earth.describe_cell(i, j) if earth is not None else ()),
             )
             for i, line in enumerate(lines)
             for j, share in enumerate(line)
         ]
 
 
-def _check_grid(asked: list[int], earth: Earth, row: RoundRow) -> None:
+def _check_grid(asked: list[int], earth: EarthGrid, row: RoundRow) -> None:
     if asked != [*earth.shape, earth.cell_mm]:
         (columns, rows, cell_mm), now = asked, earth.shape
         raise OperatorFault(
@@ -157,36 +161,36 @@ def _lines(values: Any) -> Any:
     return values if isinstance(values[0], list) else [values]
 
 
-def ledger(reader: Any, span: Span) -> Iterator[Row]:
-    unit = unit_in(reader.promise()[0])
+def read_charge_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
+    unit = find_stored_unit(reader.read_promise()[0])
     pages: list[list[Any]] = []
     before = None
-    while page := reader.charges(PAGE, before):
-        pages.append([one for one in page if span.holds(one.at_s)])
+    while page := reader.list_charges(PAGE, before):
+        pages.append([one for one in page if span.contains(one.at_s)])
         before = page[-1].id
     for page in reversed(pages):
         yield [
             (
                 *(one.number, one.device, str(one.rho), float(one.rho), one.at_s),
-                str(unit.of(one.rho)) if unit.is_epsilon else None,
+                str(unit.convert(one.rho)) if unit.is_epsilon else None,
             )
             for one in reversed(page)
         ]
 
 
-def _rounds(reader: Any, span: Span) -> list[RoundRow]:
+def _rounds(reader: Any, span: TimeSpan) -> list[RoundRow]:
     """Return the rounds that were opened within, oldest first."""
     found: list[RoundRow] = []
     before = None
-    while page := reader.rounds(PAGE, before):
-        found += [row for row in page if span.holds(row.opened_s)]
+    while page := reader.list_rounds(PAGE, before):
+        found += [row for row in page if span.contains(row.opened_s)]
         before = page[-1].number
     return found[::-1]
 
 
 def _read_asked(reader: Any, row: RoundRow) -> Any:
     """Return the body of what asked a round: it was signed, with a key that may be gone by now."""
-    return wire.decode(reader.message(row.number)[: -wire.MAC_BYTES])
+    return wire.decode(reader.read_message(row.number)[: -wire.MAC_BYTES])
 
 
 # An export as a file: CSV, JSON lines or Parquet, its promise beside it; whole, or not there.
@@ -201,7 +205,11 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write_rows(
-    out: Path, kind: Kind, rows: Rows, promise: dict[str, Any], earth: Earth | None = None
+    out: Path,
+    kind: ExportKind,
+    rows: Rows,
+    promise: dict[str, Any],
+    earth: EarthGrid | None = None,
 ) -> tuple[int, int]:
     """Write the promise, then the rows; return how many rows, and from how many lists.
 
@@ -210,7 +218,9 @@ def write_rows(
     """
     beside, counted = out.with_name(out.name + ".guarantee.json"), [0, 0]
     ending = out.suffix.lower()
-    write = FORMATS[ending] if earth is None or ending in FORMATS else writer(ending, earth)
+    write = (
+        FORMATS[ending] if earth is None or ending in FORMATS else make_map_writer(ending, earth)
+    )
 
     def counting() -> Iterator[Row]:
         for some in rows:
@@ -234,7 +244,7 @@ def write_rows(
     return counted[0], counted[1]
 
 
-def _csv(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
+def _csv(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
     with place.open("w", encoding="utf-8", errors="replace", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(kind.columns)
@@ -242,14 +252,14 @@ def _csv(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
             writer.writerows([[_cell(value) for value in row] for row in some])
 
 
-def _jsonl(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
+def _jsonl(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
     with place.open("w", encoding="utf-8") as file:
         for some in rows:
             for row in some:
                 file.write(json.dumps(dict(zip(kind.columns, row, strict=True))) + "\n")
 
 
-def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> None:
+def _parquet(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -268,7 +278,7 @@ def _parquet(place: Path, kind: Kind, rows: Rows, promise: dict[str, Any]) -> No
             writer.write_table(pa.table(columns, schema=schema))
 
 
-FORMATS: dict[str, Callable[[Path, Kind, Rows, dict[str, Any]], None]] = {
+FORMATS: dict[str, Callable[[Path, ExportKind, Rows, dict[str, Any]], None]] = {
     ".csv": _csv,
     ".jsonl": _jsonl,
     ".parquet": _parquet,
@@ -323,13 +333,13 @@ def _there_already(path: Path) -> OperatorFault:
 
 NAMES = ("reports", "releases", "maps", "messages", "ledger")
 EPOCH = "seconds since 1970-01-01 UTC, of the gateway's clock"
-MESSAGES = Kind(
+MESSAGES = ExportKind(
     {"round": int, "at_s": float, "topic": str, "payload": str},
     {"at_s": EPOCH, "payload": "hex, as it came or went; empty where a round is taken back"},
     "rounds",
-    messages,
+    read_message_rows,
 )
-LEDGER = Kind(
+LEDGER = ExportKind(
     {
         **{"round": int, "device": str, "rho": str, "rho_decimal": float, "at_s": float},
         "epsilon": str,
@@ -341,17 +351,19 @@ LEDGER = Kind(
         "epsilon": "num/den, exact, and adds up; empty where delta is promised: there rho does",
     },
     "",
-    ledger,
+    read_charge_rows,
 )
 
 
-def kinds(mechanism: Mechanism, earth: Earth | None = None) -> dict[str, Kind]:
+def list_export_kinds(
+    mechanism: Mechanism, earth: EarthGrid | None = None
+) -> dict[str, ExportKind]:
     """Return what can be exported of a mechanism's store, by name.
 
     Args:
         earth: where the cells of its maps lie, if that is known.
     """
-    own = find_service(mechanism.name).exported
+    own = find_serving(mechanism.name).exported
     heard = {"epoch": "boots of the device", "seq": "its messages", "taken_s": EPOCH}
     ended = {"closed_s": EPOCH, "reports": "devices that answered"}
     cell = {"row": "from 0", "column": "from 0", "mass": "of the cell, as on the map topic"}
@@ -360,23 +372,23 @@ def kinds(mechanism: Mechanism, earth: Earth | None = None) -> dict[str, Kind]:
     numbers = {"round": int, "device": str, "epoch": int, "seq": int, "taken_s": float}
     drawn = {"round": int, "opened_s": float, "row": int, "column": int, "mass": float}
     return {
-        "reports": Kind(
+        "reports": ExportKind(
             {**numbers, **own.report},
             {name: said for name, said in own.units.items() if name in own.report} | heard,
             "rounds",
-            partial(reports, own),
+            partial(read_report_rows, own),
         ),
-        "releases": Kind(
+        "releases": ExportKind(
             {"round": int, "closed_s": float, "reports": int, **own.release},
             {name: said for name, said in own.units.items() if name in own.release} | ended,
             "rounds",
-            partial(releases, own),
+            partial(read_release_rows, own),
         ),
-        "maps": Kind(
+        "maps": ExportKind(
             {**drawn, **dict.fromkeys(sure, float), **(earth.columns if earth else {})},
             {**cell, **sure, "opened_s": EPOCH, **(earth.units if earth else {})},
             "maps",
-            partial(maps, mechanism.words.has_sd, earth),
+            partial(read_map_rows, mechanism.words.has_sd, earth),
         ),
         "messages": MESSAGES,
         "ledger": LEDGER,
@@ -418,7 +430,7 @@ def export(
     if what is not None and what not in NAMES:
         raise OperatorFault(
             f"--what is {what} but must be one of {', '.join(NAMES)}, for these are what a store "
-            f"holds; {suggestion(what, NAMES)}"
+            f"holds; {suggest_name(what, NAMES)}"
         )
     ending = out.suffix.lower()
     if ending not in (*FORMATS, *ENDINGS):
@@ -433,26 +445,26 @@ def export(
                 "positions. Write --what maps"
             )
         what = "maps"
-    deployment = deployments.load(config)
+    deployment = deployments.load_deployment(config)
     first, end = _moment("since", since), _moment("until", until)
     if first is not None and end is not None and first >= end:
         raise OperatorFault(
             f"--since {since} is not before --until {until}, so no row could match, and an empty "
             "file would be taken for an empty store. Change one of them"
         )
-    span = Span(first, end, deployment.site.name)
+    span = TimeSpan(first, end, deployment.site.name)
     mechanism = find_for_deployment(deployment)
-    exported = find_service(mechanism.name).exported.report
+    exported = find_serving(mechanism.name).exported.report
     what = what or ("reports" if exported else "releases")
-    earth = find_earth(deployment, h3, ending in ENDINGS) if what == "maps" else None
-    kind = kinds(mechanism, earth)[what]
+    earth = find_earth_grid(deployment, h3, ending in ENDINGS) if what == "maps" else None
+    kind = list_export_kinds(mechanism, earth)[what]
     with open_reader(deployment) as reader:
         if what != "ledger":  # which stays
-            reader.check_kept(f"its {what}")
+            reader.check_not_deleted(f"its {what}")
         _check_mechanism(deployment, reader)
         promise = _promise(deployment, reader, what, kind.units, span)
         if earth is not None:
-            promise["on_earth"] = earth.promise()
+            promise["on_earth"] = earth.describe_site()
         rows, used = write_rows(out, kind, kind.rows(reader, span), promise, earth)
     sealed = what == "reports" and not exported
     gone = ": they are sealed, and what opens them is destroyed with each release" * sealed
@@ -463,7 +475,7 @@ def export(
 
 def _check_mechanism(deployment: Deployment, reader: Any) -> None:
     asked = deployment.rounds.mechanism
-    for row in reader.rounds(1):
+    for row in reader.list_rounds(1):
         if row.mechanism != asked:
             raise OperatorFault(
                 f"the newest round of the store is of {row.mechanism}, and [rounds] mechanism is "
@@ -473,14 +485,14 @@ def _check_mechanism(deployment: Deployment, reader: Any) -> None:
 
 
 def _promise(
-    deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: Span
+    deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: TimeSpan
 ) -> dict[str, Any]:
-    plan = first_round(deployment, deployments.query(deployment))
+    plan = plan_first_round(deployment, deployments.make_query(deployment))
     guarantee = plan.guarantee
-    terms, least = reader.promise()
-    budget = budget_of(guarantee, deployment.privacy.readings)
-    ledger: Ledger = reader.ledger(min(budget, least or budget))
-    newest, pure = reader.rounds(1), guarantee.delta is None
+    terms, least = reader.read_promise()
+    budget = compute_budget_rho(guarantee, deployment.privacy.readings)
+    ledger: Ledger = reader.read_ledger(min(budget, least or budget))
+    newest, pure = reader.list_rounds(1), guarantee.delta is None
     spent = {"rho_budget": str(ledger.budget), "rho_spent": str(ledger.spent)}
     return {
         "in_words": sentences(guarantee),

@@ -18,24 +18,24 @@ from recovery.maps.guarantee import format_ratio, round_up
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ...faults import OperatorFault
-from ...mechanisms import find_service, first_round
+from ...mechanisms import find_serving, plan_first_round
 from ...service.ledger import (
     RHO,
     Ledger,
     Unit,
-    budget_of,
+    compute_budget_rho,
+    compute_round_rho,
     describe_terms,
+    find_stored_unit,
+    find_unit,
     is_distributed,
-    price,
-    terms,
-    unit_in,
-    unit_of,
+    make_terms,
 )
 from ...settings import config
 from ...settings.deployment import Deployment
-from ...settings.windows import DAYS, HOUR_S, span_s, windows_in
+from ...settings.windows import DAYS, HOUR_S, bound_span_s, count_windows
 from ...store.opening import lock_store
-from ...store.places import place_of
+from ...store.places import find_place
 from ...store.reader import open_reader
 from ...store.store import Store
 from .. import flags
@@ -76,16 +76,16 @@ def ledger(
         end_promise(path, typer.echo)
         return
     if lost is not None:
-        accept(path, lost, lambda line: typer.echo(line, err=as_json))
-    deployment = config.load(path)
-    plan = first_round(deployment, config.query(deployment))
-    rho = price(plan.guarantee)
-    budget = budget_of(plan.guarantee, deployment.privacy.readings)
+        charge_lost_rounds(path, lost, lambda line: typer.echo(line, err=as_json))
+    deployment = config.load_deployment(path)
+    plan = plan_first_round(deployment, config.make_query(deployment))
+    rho = compute_round_rho(plan.guarantee)
+    budget = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
     with open_reader(deployment) as reader:
-        standing: Ledger = reader.ledger(budget)
-        charges = reader.charges(ALL)
-        promised, least = reader.promise()
-        ended, gone = reader.list_ended(), reader.is_deleted()
+        standing: Ledger = reader.read_ledger(budget)
+        charges = reader.list_charges(ALL)
+        promised, least = reader.read_promise()
+        ended, gone = reader.list_ended_promises(), reader.is_deleted()
     budget = min(budget, least or budget)  # what was promised once is not raised by a file
     standing = Ledger(budget, standing.charges)
     asked, rho = rho, _newest_price(standing, plan.guarantee) or rho
@@ -103,7 +103,7 @@ def ledger(
     for was, ended_s in ended:
         until = datetime.fromtimestamp(ended_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
         typer.echo(f"before {until}: another promise, which adds to this: {describe_terms(was)}")
-    for line in _charges(charges, limit, unit_of(plan.guarantee)):
+    for line in _charges(charges, limit, find_unit(plan.guarantee)):
         typer.echo(line)
 
 
@@ -113,10 +113,10 @@ def end_promise(path: Path, say: Callable[[str], None]) -> None:
     Raises:
         OperatorFault: nothing was charged yet, a round is open, or a gateway runs.
     """
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     with open_reader(deployment) as reader:
-        promised, _ = reader.promise()
-    with lock_store(place_of(deployment)), closing(Store.of(deployment)) as store:
+        promised, _ = reader.read_promise()
+    with lock_store(find_place(deployment)), closing(Store.open_for(deployment)) as store:
         ended = store.end_promise()
     if ended is None:
         raise OperatorFault(
@@ -125,9 +125,10 @@ def end_promise(path: Path, say: Callable[[str], None]) -> None:
         )
     count, spent = ended
     say(
-        f"Ended after {count} round{'s' * (count != 1)}, {unit_in(promised).format(spent, 6)} in "
-        "all. What was asked and released stays here under that promise, and whoever was there "
-        "pays for both: tell the people in the room."
+        f"Ended after {count} round{'s' * (count != 1)}, "
+        f"{find_stored_unit(promised).format_rho(spent, 6)} in all. What was asked and released "
+        "stays here under that promise, and whoever was there pays for both: tell the "
+        "people in the room."
     )
     say(
         "Devices hold to the promise that they were enrolled for. Where the new one asks for "
@@ -136,7 +137,7 @@ def end_promise(path: Path, say: Callable[[str], None]) -> None:
     )
 
 
-def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
+def charge_lost_rounds(path: Path, number: int, say: Callable[[str], None]) -> None:
     """Charge the rounds that the ledger lacks, up to the one that was found; the gateway rests.
 
     Raises:
@@ -145,14 +146,18 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
     from ...devices.enrol.enrol import load_devices
     from ...service import steps
 
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    plan = first_round(deployment, config.query(deployment))
-    rho, promised, nothing = price(plan.guarantee), terms(plan.guarantee), Fraction(0)
+    plan = plan_first_round(deployment, config.make_query(deployment))
+    rho, promised, nothing = (
+        compute_round_rho(plan.guarantee),
+        make_terms(plan.guarantee),
+        Fraction(0),
+    )
     with open_reader(deployment):
         pass  # there must be a store
-    with lock_store(place_of(deployment)), closing(Store.of(deployment)) as store:
-        lack = store.lack()
+    with lock_store(find_place(deployment)), closing(Store.open_for(deployment)) as store:
+        lack = store.find_missing_rounds()
         found = max(lack.found) if lack else None
         if lack is None or number != found:
             lacks = "no round is missing from the ledger"
@@ -165,16 +170,16 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
         lost = [
             # Never less than what an answer costs now: whoever forges a Round may understate it.
             one._replace(
-                rho=max(one.rho, rho) if terms(one.plan.guarantee) == promised else nothing
+                rho=max(one.rho, rho) if make_terms(one.plan.guarantee) == promised else nothing
             )
-            for one in steps.find_lost(lack, devices)
+            for one in steps.find_lost_rounds(lack, devices)
         ]
-        budget = budget_of(plan.guarantee, deployment.privacy.readings)
-        store.charge_lost(lost, promised, budget)
-    unit, sum_of = unit_of(plan.guarantee), sum((one.rho for one in lost), nothing)
+        budget = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
+        store.charge_lost_rounds(lost, promised, budget)
+    unit, sum_of = find_unit(plan.guarantee), sum((one.rho for one in lost), nothing)
     say(
         f"Charged, for {len(lost)} rounds that were lost, up to round {number}: "
-        f"{unit.format(sum_of, 6)}. heatveil serve goes on with the next."
+        f"{unit.format_rho(sum_of, 6)}. heatveil serve goes on with the next."
     )
     if others := sum(not one.rho for one in lost):
         say(
@@ -185,9 +190,9 @@ def accept(path: Path, number: int, say: Callable[[str], None]) -> None:
 
 def compute_spent_epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
     """Return the epsilon that a ledger comes to, of the promise that a Round is planned for."""
-    at = find_service(deployment.rounds.mechanism).ledger_delta(plan)
-    whole = budget_of(plan.guarantee, deployment.privacy.readings)
-    return standing.epsilon(at, float(Fraction(*plan.guarantee.epsilon)), whole)
+    at = find_serving(deployment.rounds.mechanism).ledger_delta(plan)
+    whole = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
+    return standing.compute_epsilon(at, float(Fraction(*plan.guarantee.epsilon)), whole)
 
 
 def _delta(guarantee: Any) -> str | None:
@@ -198,7 +203,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     guarantee = plan.guarantee
     left = int(standing.left / rho)
     share = float(standing.spent / standing.budget)
-    windowed, unit = deployment.privacy.window_h, unit_of(guarantee)
+    windowed, unit = deployment.privacy.window_h, find_unit(guarantee)
     end = f"{left} more can be paid for."
     if not left:
         end = "It comes back as it grows older." if windowed else "Nothing more is asked."
@@ -209,10 +214,11 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
     else:
         many = "1 answer is" if left == 1 else f"{left} answers are"
         answers = f"an answer, of each device; {many} left"
-        each = f"{float(unit.of(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"
+        each = f"{float(unit.convert(rho)):.6g} {answers if unit.is_epsilon else 'a round'}"
     return [
         f"Site {deployment.site.name}: {share:.1%} of the budget is spent. {end}",
-        f"spent    {unit.format(standing.spent, 6)} of {float(unit.of(standing.budget)):.6g}, "
+        f"spent    {unit.format_rho(standing.spent, 6)} of "
+        f"{float(unit.convert(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
         f"so far   epsilon {compute_spent_epsilon(deployment, standing, plan):.4g} of "
         f"{format_ratio(guarantee.epsilon)}"
@@ -244,11 +250,11 @@ def _other_file(rho: Fraction, asked: Fraction, guarantee: Any, promised: str | 
     if promised is None or is_distributed(guarantee):
         return ""
     now = "this file, with the variables that are set now"
-    if promised != terms(guarantee):
+    if promised != make_terms(guarantee):
         return f"note     {now}, makes another promise than was charged; heatveil check says which"
     if asked == rho:
         return ""
-    cost, price = (unit_in(promised).format(one, 6) for one in (rho, asked))
+    cost, price = (find_stored_unit(promised).format_rho(one, 6) for one in (rho, asked))
     return (
         f"note     what is left is counted in rounds of {cost}, as the newest was; {now}, "
         f"asks for {price}"
@@ -260,12 +266,12 @@ def _stays(deployment: Deployment, plan: Any, unit: Unit) -> Sequence[str]:
     hours = deployment.privacy.window_h
     if not hours:
         return []
-    serving, query = find_service(plan.mechanism), config.query(deployment)
-    whole = budget_of(plan.guarantee, deployment.privacy.readings)
+    serving, query = find_serving(plan.mechanism), config.make_query(deployment)
+    whole = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
     delta, said = serving.ledger_delta(plan), []
     for name, days in DAYS:
-        many = windows_in(days, hours)
-        cost = float(unit.of(many * whole))
+        many = count_windows(days, hours)
+        cost = float(unit.convert(many * whole))
         if delta is not None:
             cost = float(Fraction(*plan.guarantee.epsilon))
             if many > 1:
@@ -273,8 +279,8 @@ def _stays(deployment: Deployment, plan: Any, unit: Unit) -> Sequence[str]:
                 cost = serving.stay_epsilon(query, epsilon, many)
         said.append(f"{name} epsilon {round_up(cost, 4)}")
     return [
-        f"window   any {hours} h; what is above is of the last {span_s(hours) / HOUR_S:.4g}, for "
-        "which devices count an answer at most",
+        f"window   any {hours} h; what is above is of the last "
+        f"{bound_span_s(hours) / HOUR_S:.4g}, for which devices count an answer at most",
         f"who is there for longer pays at most: {', '.join(said)}",
     ]
 
@@ -293,7 +299,7 @@ def _charges(charges: Sequence[Any], limit: int, unit: Unit) -> Sequence[str]:
         asked = datetime.fromtimestamp(min(one.at_s for one in rows), UTC)
         twice = f", and {len(again)} devices that answered it again" if again else ""
         lines.append(
-            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {unit.format(fleet, 6)}{twice}"
+            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {unit.format_rho(fleet, 6)}{twice}"
         )
     if len(rounds) > limit:
         lines.append(f"  and {len(rounds) - limit} rounds before; --limit shows more")
@@ -304,7 +310,7 @@ def _exactly(
     deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any, charges: Sequence[Any]
 ) -> dict[str, Any]:
     """Return everything in rho, as fractions; `told_in` is what people are told it in."""
-    guarantee, unit = plan.guarantee, unit_of(plan.guarantee)
+    guarantee, unit = plan.guarantee, find_unit(plan.guarantee)
     return {
         "site": deployment.site.name,
         "budget": str(standing.budget),

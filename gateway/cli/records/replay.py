@@ -20,11 +20,11 @@ from edge.mechanisms.secure_sum import ROUND_BYTES
 
 from ...devices.enrol.enrol import Devices, load_devices
 from ...faults import OperatorFault
-from ...mechanisms import MECHANISMS, find, find_service
+from ...mechanisms import MECHANISMS, find_mechanism, find_serving
 from ...service.intake.door import Door
-from ...service.intake.judge import judge
-from ...service.intake.outcomes import Key, Known, Who, digest
-from ...service.ledger import is_distributed, pays_at_release, price
+from ...service.intake.judge import judge_reports
+from ...service.intake.outcomes import Key, KnownFacts, Who, hash_frame
+from ...service.ledger import compute_round_rho, is_distributed, is_paid_at_release
 from ...service.mqtt.connection import Message
 from ...service.rounds import OpenRound
 from ...service.steps import fold_round
@@ -64,7 +64,7 @@ class Rehearsal:
         self._prices: dict[bytes, Fraction] = {}
         self._answered: set[tuple[bytes, str]] = set()
 
-    def hear(self, topic: str, payload: bytes) -> Outcome:
+    def take_message(self, topic: str, payload: bytes) -> Outcome:
         """Return what becomes of the next message."""
         if topic in self._rounds:
             return self._take_round(topic, payload) if payload else self.close_round()
@@ -81,7 +81,7 @@ class Rehearsal:
     def _take_round(self, topic: str, payload: bytes) -> Outcome:
         try:
             plan = wire.unpack_round(payload, self._devices.site_key, topic, ROUND_BYTES)
-            cost = price(plan.guarantee)
+            cost = compute_round_rho(plan.guarantee)
         except Exception as fault:  # as for reports: whatever bytes do to a decoder
             return Outcome("refused", f"it is no round that this site has asked: {fault}")
         name = wire.name_of(plan)
@@ -93,25 +93,25 @@ class Rehearsal:
         ended = self.close_round().ended
         places = {one.name: one.place for one in self._devices.by_name.values()}
         self.open = OpenRound(
-            plan, name, inf, places, wrong=find_service(plan.mechanism).payload_fault(plan)
+            plan, name, inf, places, wrong=find_serving(plan.mechanism).payload_fault(plan)
         )
         return Outcome("opened", "", ended)
 
     def _take_report(self, message: Message) -> Outcome:
-        sifted = self._door.sift([message], 0.0)
+        sifted = self._door.sift_messages([message], 0.0)
         if sifted.letters:
             (letter,) = sifted.letters
             return Outcome("refused", f"{letter.kind}: {letter.why}")
         (arrival,) = sifted.arrivals
         answer = (arrival.report.round, arrival.report.sender)
         seen = {key: self._seen[key] for key in [arrival.key] if key in self._seen}
-        known = Known(seen, self._prices, self._answered & {answer})
-        verdict = judge([arrival], self.open, self._newest, known, 0.0)
-        verdict.settle(self._newest)
+        known = KnownFacts(seen, self._prices, self._answered & {answer})
+        verdict = judge_reports([arrival], self.open, self._newest, known, 0.0)
+        verdict.apply(self._newest)
         if verdict.again:
             return Outcome("again")
         frames = self._seen.setdefault(arrival.key, {})
-        frames[digest(message.payload)] = bool(verdict.kept)
+        frames[hash_frame(message.payload)] = bool(verdict.kept)
         self._answered.add(answer)
         if verdict.letters:
             (letter,) = verdict.letters
@@ -125,9 +125,9 @@ def fold_answers(ended: OpenRound) -> Release | None:
     None where the fold draws the noise: two draws for one round would give away what it hides.
     """
     plan: Any = ended.plan
-    if pays_at_release(plan.guarantee):
+    if is_paid_at_release(plan.guarantee):
         return None
-    return fold_round(find(plan.mechanism), ended, sealed(os.urandom(32)))
+    return fold_round(find_mechanism(plan.mechanism), ended, sealed(os.urandom(32)))
 
 
 # A line is an object with the topic and the payload in hex; what else is in it is left alone. So a
@@ -147,14 +147,14 @@ def replay(
     config: flags.Config,
 ) -> None:
     """See what becomes of recorded messages, without writing or publishing anything."""
-    deployment = deployments.load(config)
+    deployment = deployments.load_deployment(config)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     rehearsal, total, same = Rehearsal(devices), Counter[str](), True
     with ExitStack() as stack:
         store = _store(deployment, stack)
         counted: Counter[str] = Counter()
         for number, topic, payload in read_recording(file):
-            outcome = rehearsal.hear(topic, payload)
+            outcome = rehearsal.take_message(topic, payload)
             if outcome.ended is not None:
                 same &= _tell_ended(outcome.ended, counted, store)
                 counted.clear()
@@ -197,10 +197,10 @@ def _compare(
 ) -> tuple[str, bool]:
     if store is None:
         return "no store to hold it against", True
-    row = store.round(ended.plan.number)
+    row = store.find_round(ended.plan.number)
     if row is None or row.name_hex != ended.name.hex():
         return "the store does not know that round", True
-    kept = store.release(row.number)
+    kept = store.read_release(row.number)
     if kept is None:
         return "in the store it is still open", True
     if (kept, row.reports) == (values, count):

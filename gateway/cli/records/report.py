@@ -23,15 +23,15 @@ from recovery.maps.heatmap import BLANK, HATCHED, SOLID, Blocks, Heatmap, Unreso
 
 from ...faults import OperatorFault
 from ...mechanisms import find_for_deployment
-from ...mechanisms.summary import say_claims
-from ...output import as_text, check_places, write_all
-from ...service.ledger import unit_in
+from ...mechanisms.summary import describe_densest_block
+from ...output import check_writable, make_text_writer, write_all
+from ...service.ledger import find_stored_unit
 from ...settings import config
 from ...settings.deployment import Deployment
-from ...settings.roomfile import describe_floor
+from ...settings.roomfile import read_floor_lines
 from ...store.reader import Reader, RoundRow, open_reader
 from .. import flags
-from .show import read_drawn
+from .show import read_published_map
 
 PAGE = 200  # rounds that are looked up at once
 PICTURES = 48  # maps of a day that are drawn, evenly over it
@@ -61,7 +61,7 @@ vertical-align:top}th{color:#5d5470;font-weight:600}tr{break-inside:avoid}
 """
 
 
-class Seen(NamedTuple):
+class RoundOfDay(NamedTuple):
     """A round of the day, and the map that it came to; None where there is none."""
 
     round: RoundRow
@@ -83,21 +83,23 @@ def report(
     Beside a gateway that runs, or without one. Print it in a browser to have it as PDF.
     """
     wanted = _read_day(day)
-    deployment = config.load(path)
+    deployment = config.load_deployment(path)
     place = out or Path(f"report-{deployment.site.name}-{wanted}.html")
-    check_places([place], [path])
-    query = config.query(deployment)
+    check_writable([place], [path])
+    query = config.make_query(deployment)
     with open_reader(deployment) as reader:
-        reader.check_kept("its maps")
+        reader.check_not_deleted("its maps")
         rounds = list(_rounds_of(reader, wanted))
         if not rounds:
             raise _tell_empty(reader, wanted)
         seen = []
         for row in rounds:
-            body = reader.map(row.number)
-            seen.append(Seen(row, body, None if body is None else read_drawn(body, query)))
+            body = reader.read_map(row.number)
+            seen.append(
+                RoundOfDay(row, body, None if body is None else read_published_map(body, query))
+            )
         text = _page(deployment, query, wanted, seen, reader)
-    write_all({place: as_text(text)})
+    write_all({place: make_text_writer(text)})
     many = "1 round" if len(rounds) == 1 else f"{len(rounds)} rounds"
     typer.echo(f"{many} of {wanted} in {place}; print it in a browser for a PDF")
 
@@ -117,7 +119,7 @@ def _rounds_of(reader: Reader, day: date) -> Iterator[RoundRow]:
     start = datetime.combine(day, datetime.min.time()).timestamp()
     end = datetime.combine(day + timedelta(days=1), datetime.min.time()).timestamp()
     found, before = list[RoundRow](), None
-    while rows := reader.rounds(PAGE, before):
+    while rows := reader.list_rounds(PAGE, before):
         found += [row for row in rows if row.closed_s is not None and start <= row.closed_s < end]
         before = rows[-1].number
         if rows[-1].opened_s < start:
@@ -126,7 +128,7 @@ def _rounds_of(reader: Reader, day: date) -> Iterator[RoundRow]:
 
 
 def _tell_empty(reader: Reader, day: date) -> OperatorFault:
-    last = next((row for row in reader.rounds(PAGE) if row.closed_s is not None), None)
+    last = next((row for row in reader.list_rounds(PAGE) if row.closed_s is not None), None)
     else_ = "none has closed at all yet"
     if last is not None and last.closed_s is not None:
         else_ = f"the newest closed on {_local(last.closed_s):%Y-%m-%d}"
@@ -136,7 +138,7 @@ def _tell_empty(reader: Reader, day: date) -> OperatorFault:
 
 
 def _page(
-    deployment: Deployment, query: Any, day: date, seen: Sequence[Seen], reader: Reader
+    deployment: Deployment, query: Any, day: date, seen: Sequence[RoundOfDay], reader: Reader
 ) -> str:
     mechanism, site = find_for_deployment(deployment), escape(deployment.site.name)
     words = {key: texts[0] for key, texts in mechanism.words.page.items()}
@@ -163,14 +165,14 @@ def _page(
     )
 
 
-def _summary(seen: Sequence[Seen], reader: Reader) -> str:
+def _summary(seen: Sequence[RoundOfDay], reader: Reader) -> str:
     drawn = sum(isinstance(one.found, Heatmap) for one in seen)
     doubted = sum(isinstance(one.found, Heatmap) and one.found.contradicted for one in seen)
     reports = [one.round.reports or 0 for one in seen]
     low, high = min(reports), max(reports)
     spent = sum((one.round.rho for one in seen), Fraction(0))
-    unit = unit_in(reader.promise()[0])
-    amount = unit.of(spent) if unit.is_epsilon else spent
+    unit = find_stored_unit(reader.read_promise()[0])
+    amount = unit.convert(spent) if unit.is_epsilon else spent
     lines = {
         "Rounds": f"{len(seen)}, from {_clock(seen[0].round)} to {_clock(seen[-1].round)}",
         "Maps": f"{drawn}" + f", {doubted} of them not to be trusted" * bool(doubted),
@@ -188,7 +190,7 @@ def _clock(round: RoundRow) -> str:
     return f"{_local(round.closed_s or round.opened_s):%H:%M}"
 
 
-def _rows(seen: Sequence[Seen]) -> Iterator[Sequence[str]]:
+def _rows(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
     for one in seen:
         result = "drawn" if isinstance(one.found, Heatmap) else "none"
         if one.body is not None and one.body["why"] != "optimal":
@@ -205,7 +207,7 @@ def _devices(reader: Reader, last: RoundRow, reads: str) -> str:
     Of devices that are people, how many: when one was last heard is when somebody left.
     """
     lines = []
-    for row in reader.devices():
+    for row in reader.list_devices():
         why = row.quarantine or row.alarm or row.clock or ""
         if not why and (row.last_s is None or row.last_s < last.opened_s):
             heard = row.last_s and f"last heard {_local(row.last_s):%d %b %H:%M}"
@@ -228,7 +230,7 @@ def _table(heads: Sequence[str], rows: Any) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _figure(one: Seen, deployment: Deployment, mechanism: Any, most: float) -> str:
+def _figure(one: RoundOfDay, deployment: Deployment, mechanism: Any, most: float) -> str:
     """Return a map with its words; `most` is what the brightest colour is, 0 for its own most."""
     found = one.found
     if isinstance(found, Heatmap) and found.total:
@@ -236,9 +238,12 @@ def _figure(one: Seen, deployment: Deployment, mechanism: Any, most: float) -> s
         # Where sources may be says more than where each is drawn; of people, what may be claimed.
         shown = found.mass if found.credible is None else found.credible.present
         if (blocks := found.blocks) is None or len(blocks.claims):
-            picture, lines = _picture(shown, blocks, most, deployment), mechanism.lines(found)[:1]
+            picture, lines = (
+                _picture(shown, blocks, most, deployment),
+                mechanism.format_lines(found)[:1],
+            )
         else:
-            picture, lines = "", [say_claims(blocks, found.grid)[1]]
+            picture, lines = "", [describe_densest_block(blocks, found.grid)[1]]
     else:
         looks, picture = [], ""
         lines = ["No map." if one.body is None else f"No map: {one.body['why']}."]
@@ -257,7 +262,7 @@ def _top(found: Heatmap | Unresolved | None) -> float:
     return float(shares.max(initial=0))
 
 
-def _sure(seen: Sequence[Seen], most: float) -> str:
+def _sure(seen: Sequence[RoundOfDay], most: float) -> str:
     """Return what colours are on maps of people; nothing where there is none."""
     told = any(isinstance(one.found, Heatmap) and one.found.blocks is not None for one in seen)
     if not most:
@@ -309,7 +314,7 @@ def _floor(deployment: Deployment) -> str:
     room = deployment.room
     if room.plan is None:
         return ""
-    cells, floor = 1000 / room.cell_mm, describe_floor(room.plan)
+    cells, floor = 1000 / room.cell_mm, read_floor_lines(room.plan)
 
     def draw(rect: Sequence[float], look: str) -> str:
         left, top, right, bottom = (round(cells * edge, 3) for edge in rect)

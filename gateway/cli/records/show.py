@@ -17,9 +17,9 @@ from recovery.maps.guarantee import from_json
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 
 from ...faults import OperatorFault
-from ...mechanisms import Mechanism, find_for_deployment, first_round
-from ...output import Writer, check_places, write_all
-from ...output import as_json as written_as_json
+from ...mechanisms import Mechanism, find_for_deployment, plan_first_round
+from ...output import Writer, check_writable, write_all
+from ...output import make_json_writer as written_as_json
 from ...service import telling
 from ...settings import config
 from ...settings.deployment import Deployment
@@ -35,7 +35,7 @@ PLAIN = " .:-=+*#%@"  # where the terminal knows no others
 TALL = 24  # lines at most of a plane
 
 
-def mosaic(mass: Floats, width: int, encoding: str | None = None) -> list[str]:
+def draw_letter_map(mass: Floats, width: int, encoding: str | None = None) -> list[str]:
     """Return the lines of a map; neighbours share a letter where the terminal is too narrow.
 
     Args:
@@ -43,9 +43,9 @@ def mosaic(mass: Floats, width: int, encoding: str | None = None) -> list[str]:
         width: letters of a line.
         encoding: of who reads it.
 
-    >>> mosaic(np.array([[0, 1, 2, 8, 0]]), 40, "utf-8")
+    >>> draw_letter_map(np.array([[0, 1, 2, 8, 0]]), 40, "utf-8")
     ['[ ▁▂█ ]']
-    >>> mosaic(np.array([[0.0, 1.0], [4.0, 0.0]]), 40, "ascii")
+    >>> draw_letter_map(np.array([[0.0, 1.0], [4.0, 0.0]]), 40, "ascii")
     ['[  --]', '[@@  ]']
     """
     rows = mass.shape[0]
@@ -97,19 +97,19 @@ def show(
             f"--out {out} ends in {out.suffix or 'nothing'} but must end in one of "
             f"{', '.join(KINDS)}, which selects the format. Name another file"
         )
-    check_places([out] if out else [], [path])
-    deployment = config.load(path)
-    query = config.query(deployment)
+    check_writable([out] if out else [], [path])
+    deployment = config.load_deployment(path)
+    query = config.make_query(deployment)
     with open_reader(deployment) as reader:
-        body = reader.map(round)
+        body = reader.read_map(round)
         if body is None:
-            reader.check_kept("its maps")
-            raise _tell_missing(round, reader.rounds(1))
-        row, values = reader.round(body["number"]), reader.release(body["number"])
-        before = reader.rounds(ALL, body["number"])  # the newest first
+            reader.check_not_deleted("its maps")
+            raise _tell_missing(round, reader.list_rounds(1))
+        row, values = reader.find_round(body["number"]), reader.read_release(body["number"])
+        before = reader.list_rounds(ALL, body["number"])  # the newest first
     if deployment.privacy.window_h:  # a map is of the last `readings` rounds
         before = before[: deployment.privacy.readings - 1]
-    found = read_drawn(body, query)
+    found = read_published_map(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, deployment, values)})
     if as_json:
@@ -125,7 +125,7 @@ def show(
         typer.echo(line)
 
 
-def read_drawn(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
+def read_published_map(body: dict[str, Any], query: Any) -> Heatmap | Unresolved:
     """Return the result that a map was published of.
 
     Raises:
@@ -174,7 +174,7 @@ def _tell(
     lines = [f"{head}."]
     if isinstance(found, Heatmap) and found.total:
         width = min(shutil.get_terminal_size().columns, 120)
-        lines += mosaic(found.mass, width, sys.stdout.encoding)
+        lines += draw_letter_map(found.mass, width, sys.stdout.encoding)
         if found.grid.cell_mm:
             sides = [f"{side * found.grid.cell_mm / 1000:g} m" for side in found.grid.shape]
             lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
@@ -191,7 +191,7 @@ def _tell(
                 "Less than half answered, and the map knows nothing of the others. Set quorum "
                 "under [rounds] to have none drawn of so few."
             )
-    return [*lines, *mechanism.lines(found)]
+    return [*lines, *mechanism.format_lines(found)]
 
 
 def _writer(
@@ -207,8 +207,8 @@ def _writer(
         )
     if kind == ".npz":
         return lambda half: to_npz(found, half)
-    mechanism, query = find_for_deployment(deployment), config.query(deployment)
-    plan = first_round(deployment, query)._replace(number=body["number"])
+    mechanism, query = find_for_deployment(deployment), config.make_query(deployment)
+    plan = plan_first_round(deployment, query)._replace(number=body["number"])
     release = mechanism.release(plan, [], None)  # of what is kept no more
     if values is not None:
         release = Release(plan, values, body.get("sensors_used", 0))

@@ -1,8 +1,8 @@
 """Speaks to mosquitto's dynamic security while the broker runs: who is let in, and who no longer.
 
 A request is a list of commands on one topic; the plugin answers on another, for everybody who
-may read it, so each command carries a mark of ours. `ask` waits for the answers and must not be
-called on a pump's thread.
+may read it, so each command carries a mark of ours. `run_commands` waits for the answers and must
+not be called on a pump's thread.
 """
 
 import json
@@ -25,11 +25,11 @@ PAGE = 50  # clients in one answer: 25 KB of them where all names are as long as
 CHANGING = "the list of clients at the broker {} has changed {} times while it was read; try again"
 
 
-class Silence(LinkFault):
+class NoAnswerFault(LinkFault):
     """Nobody answered a request: the broker is away, or has no dynamic security for us."""
 
 
-class Answer(NamedTuple):
+class CommandAnswer(NamedTuple):
     """What came of a command: error is empty when it was done."""
 
     command: str
@@ -37,8 +37,8 @@ class Answer(NamedTuple):
     data: Mapping[str, Any]
 
 
-class Control:
-    """A link to the plugin; `wait` until it is up, or hear of it in `on_state`."""
+class BrokerControl:
+    """A link to the plugin; `wait_connected` until it is up, or hear of it in `on_state`."""
 
     def __init__(self, broker: Mqtt, name: str, pump: Pump) -> None:
         """Begin to connect as [mqtt] says; name is the session's."""
@@ -46,7 +46,7 @@ class Control:
         self.on_state: Callable[[bool], None] = lambda _up: None  # on the pump's thread
         self.up = False
         self._changed = threading.Condition()
-        self._waiting: dict[str, Answer | None] = {}
+        self._waiting: dict[str, CommandAnswer | None] = {}
         self._link = Link(
             broker,
             name,
@@ -57,13 +57,13 @@ class Control:
             on_state=self._stands,
         )
 
-    def wait(self, patience_s: float = PATIENCE_S) -> "Control":
+    def wait_connected(self, patience_s: float = PATIENCE_S) -> "BrokerControl":
         """Return this once it is connected.
 
         Raises:
             LinkFault: nobody answers, or will have us. It is closed then.
         """
-        self._link.wait(patience_s)
+        self._link.wait_connected(patience_s)
         self.up = True
         return self
 
@@ -71,7 +71,9 @@ class Control:
         """Say goodbye."""
         self._link.close()
 
-    def ask(self, commands: Sequence[Command], patience_s: float = PATIENCE_S) -> list[Answer]:
+    def run_commands(
+        self, commands: Sequence[Command], patience_s: float = PATIENCE_S
+    ) -> list[CommandAnswer]:
         """Return what came of each command, in their order.
 
         Raises:
@@ -106,24 +108,24 @@ class Control:
             raise self._silence(f"no answer came within {patience_s:g} s")
         return [one for one in found if one is not None]
 
-    def clients(self) -> dict[str, Mapping[str, Any]]:
+    def list_clients(self) -> dict[str, Mapping[str, Any]]:
         """Return what the broker knows of everybody who may come in, by name.
 
         A page at a time, for of a longer answer only the beginning is kept; pages overlap by a
         row, and where that is another one somebody came or went.
 
         Raises:
-            Silence: see `ask`; or the pages never fit.
+            Silence: see `run_commands`; or the pages never fit.
         """
         rows: list[Mapping[str, Any]] = []
         begun = 1
         while True:
             order = {"command": "listClients", "verbose": True, "count": PAGE}
-            (answer,) = self.ask([{**order, "offset": max(len(rows) - 1, 0)}])
+            (answer,) = self.run_commands([{**order, "offset": max(len(rows) - 1, 0)}])
             page = answer.data.get("clients", [])
             if rows and page[:1] != rows[-1:]:
                 if begun == AGAIN:
-                    raise Silence(CHANGING.format(self._place, AGAIN))
+                    raise NoAnswerFault(CHANGING.format(self._place, AGAIN))
                 rows, begun = [], begun + 1
                 continue
             rows += page[1:] if rows else page
@@ -137,7 +139,7 @@ class Control:
         self.on_state(up)
 
     def _came(self, link: Link, message: Message) -> None:
-        link.ack(message)
+        link.acknowledge(message)
         try:
             answers = json.loads(message.payload)["responses"]
             found = {
@@ -149,11 +151,11 @@ class Control:
             for mark in found.keys() & self._waiting.keys():
                 one = found[mark]
                 error, data = str(one.get("error", "")), one.get("data") or {}
-                self._waiting[mark] = Answer(str(one.get("command", "")), error, data)
+                self._waiting[mark] = CommandAnswer(str(one.get("command", "")), error, data)
             self._changed.notify_all()
 
-    def _silence(self, why: str) -> Silence:
-        return Silence(
+    def _silence(self, why: str) -> NoAnswerFault:
+        return NoAnswerFault(
             f"the broker at {self._place} does not answer on {CONTROL} ({why}); it must have "
             "mosquitto's dynamic security, with a role that lets the gateway use it, or nobody "
             "can be let in or shut out while it runs. `heatveil broker init` writes both; without "
@@ -161,7 +163,7 @@ class Control:
         )
 
 
-def expect(answers: Sequence[Answer], *tolerated: str) -> None:
+def check_answers(answers: Sequence[CommandAnswer], *tolerated: str) -> None:
     """Raise OperatorFault when a command was not done; tolerated: errors that do not matter."""
     for command, error, _ in answers:
         if error and error not in tolerated:

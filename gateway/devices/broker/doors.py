@@ -20,12 +20,12 @@ from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...settings.deployment import Mqtt
 from . import control, dynamic
-from .control import Control, Silence
+from .control import BrokerControl, NoAnswerFault
 from .dynamic import is_device
-from .mosquitto import derive_session
+from .mosquitto import derive_session_id
 
 
-def find_folder(broker: Mqtt, config: Path) -> Path:
+def find_broker_folder(broker: Mqtt, config: Path) -> Path:
     """Return where the broker's files are, if they are here: with its ca_file, else beside."""
     authority = broker.ca_file
     if authority is not None and (authority.parent / dynamic.FILE).exists():
@@ -33,7 +33,7 @@ def find_folder(broker: Mqtt, config: Path) -> Path:
     return config.with_name("broker")
 
 
-def describe_unreadable(path: Path, fault: Exception) -> OperatorFault:
+def make_unreadable_fault(path: Path, fault: Exception) -> OperatorFault:
     """Return the fault of a broker's file that is not one."""
     why = getattr(fault, "strerror", None) or str(fault)
     return OperatorFault(
@@ -72,38 +72,38 @@ def replace_file(path: Path, content: str) -> None:
 Rows = dict[str, dict[str, Any]]
 
 
-class Resting:
+class StoppedBroker:
     """The plugin's file, of a broker that does not run."""
 
     def __init__(self, site: str, path: Path) -> None:
         self._site, self._path = site, path
 
-    def knows(self, name: str) -> bool:
-        """Return whether a device of this name is let in; see `doors.Running.knows`."""
+    def has_device(self, name: str) -> bool:
+        """Return whether a device of this name is let in; see `doors.RunningBroker.has_device`."""
         return is_device(self._rows()[1].get(name), name)
 
-    def add(self, name: str, password: str) -> str:
+    def add_device(self, name: str, password: str) -> str:
         def change(clients: Rows, roles: Rows) -> None:
             is_device(clients.get(name), name)
-            role, salt = dynamic.name_role(name), chance.token_bytes(dynamic.SALT_BYTES)
-            session = derive_session(self._site, name, password)
+            role, salt = dynamic.make_role_name(name), chance.token_bytes(dynamic.SALT_BYTES)
+            session = derive_session_id(self._site, name, password)
             clients[name] = dynamic.make_client(name, password, role, salt, session)
             roles[role] = dynamic.make_role(self._site, name)
 
         return self._write_change(change)
 
-    rotate = add
+    change_password = add_device
 
-    def remove(self, name: str) -> str:
+    def remove_device(self, name: str) -> str:
         return self._write_change(
-            lambda c, r: (c.pop(name, None), r.pop(dynamic.name_role(name), None))
+            lambda c, r: (c.pop(name, None), r.pop(dynamic.make_role_name(name), None))
         )
 
-    def disable(self, name: str) -> str:
+    def disable_device(self, name: str) -> str:
         mark = {"disabled": True, "textdescription": dynamic.MARK}
         return self._write_change(lambda c, _: c[name].update(mark) if name in c else None)
 
-    def enable(self, name: str) -> str:
+    def enable_device(self, name: str) -> str:
         def change(clients: Rows, _: Rows) -> None:
             for key in ("disabled", "textdescription"):
                 clients.get(name, {}).pop(key, None)
@@ -112,17 +112,17 @@ class Resting:
 
     def _rows(self) -> tuple[dict[str, Any], Rows, Rows]:
         try:
-            body = dynamic.parse(self._path.read_text("utf-8"))
+            body = dynamic.parse_plugin_file(self._path.read_text("utf-8"))
             clients = {row["username"]: row for row in body["clients"]}
             return body, clients, {row["rolename"]: row for row in body["roles"]}
         except (OSError, ValueError, KeyError, TypeError) as fault:
-            raise describe_unreadable(self._path, fault) from fault
+            raise make_unreadable_fault(self._path, fault) from fault
 
     def _write_change(self, change: Callable[[Rows, Rows], object]) -> str:
         body, clients, roles = self._rows()
         change(clients, roles)
         body |= {"clients": list(clients.values()), "roles": list(roles.values())}
-        replace_file(self._path, dynamic.dump(body))
+        replace_file(self._path, dynamic.format_plugin_file(body))
         return f"the broker does not run; it reads {self._path} when it starts, which says so now"
 
 
@@ -130,59 +130,61 @@ CLEARED_S = 3.0  # for the broker to have taken what clears
 GONE = ("Client not found", "Role not found")
 
 
-class Doors(Protocol):
+class BrokerAccess(Protocol):
     """Somewhere devices are let in; each answers with what was done, in a sentence."""
 
-    def knows(self, name: str) -> bool: ...
+    def has_device(self, name: str) -> bool: ...
 
-    def add(self, name: str, password: str) -> str: ...
+    def add_device(self, name: str, password: str) -> str: ...
 
-    def remove(self, name: str) -> str: ...
+    def remove_device(self, name: str) -> str: ...
 
-    def rotate(self, name: str, password: str) -> str: ...
+    def change_password(self, name: str, password: str) -> str: ...
 
-    def disable(self, name: str) -> str: ...
+    def disable_device(self, name: str) -> str: ...
 
-    def enable(self, name: str) -> str: ...
+    def enable_device(self, name: str) -> str: ...
 
 
-class Running:
+class RunningBroker:
     """A broker that is asked."""
 
-    def __init__(self, broker: Mqtt, site: str, asked: Control, pump: Pump) -> None:
+    def __init__(self, broker: Mqtt, site: str, asked: BrokerControl, pump: Pump) -> None:
         self._broker, self._site, self.asked, self._pump = broker, site, asked, pump
 
-    def knows(self, name: str) -> bool:
+    def has_device(self, name: str) -> bool:
         """Return whether a device of this name is let in.
 
         Raises:
             OperatorFault: somebody else is, whom we have not let in.
         """
-        return is_device(self.asked.clients().get(name), name)
+        return is_device(self.asked.list_clients().get(name), name)
 
-    def add(self, name: str, password: str) -> str:
-        again = dynamic.compose_delete(name)[:1] if self.knows(name) else []
-        answers = self.asked.ask(again + dynamic.compose_create(self._site, name, password))
-        control.expect(answers, *GONE)
+    def add_device(self, name: str, password: str) -> str:
+        again = dynamic.compose_device_removal(name)[:1] if self.has_device(name) else []
+        answers = self.asked.run_commands(
+            again + dynamic.compose_device_creation(self._site, name, password)
+        )
+        control.check_answers(answers, *GONE)
         return "the broker lets it in"
 
-    def remove(self, name: str) -> str:
+    def remove_device(self, name: str) -> str:
         """Cut a device off, and clear what the broker has retained of it.
 
         Nobody but the device may write there. So it gets a password that we alone know, and with
         that we come as the device.
         """
         secret = chance.token_hex(32)
-        changed = dynamic.compose_password(self._site, name, secret)
-        answers = self.asked.ask(changed + dynamic.compose_enable(name))
-        control.expect(answers, *GONE)
+        changed = dynamic.compose_password_change(self._site, name, secret)
+        answers = self.asked.run_commands(changed + dynamic.compose_enabling(name))
+        control.check_answers(answers, *GONE)
         said = "the broker has cut it off"
         if not answers[0].error:
             own = self._broker.model_copy(update={"username": name, "password_file": None})
-            own._password, own._context = secret, access.tls(self._broker)
+            own._password, own._context = secret, access.make_tls_context(self._broker)
             link = Link(own, f"heatveil-{self._site}-{name}", self._pump, lasting=False)
             try:
-                link.wait()
+                link.wait_connected()
                 for leaf in ("meta", "state"):
                     link.publish(wire.topic(self._site, name, leaf), b"", retain=True)
                 if link.wait_until_sent(CLEARED_S):
@@ -191,23 +193,25 @@ class Running:
                 said += "; what it retained is still there"
             finally:
                 link.close()
-        control.expect(self.asked.ask(dynamic.compose_delete(name)), *GONE)
+        control.check_answers(self.asked.run_commands(dynamic.compose_device_removal(name)), *GONE)
         return said
 
-    def rotate(self, name: str, password: str) -> str:
-        changed = dynamic.compose_password(self._site, name, password)
-        answers = self.asked.ask([*dynamic.compose_role(self._site, name), *changed])
+    def change_password(self, name: str, password: str) -> str:
+        changed = dynamic.compose_password_change(self._site, name, password)
+        answers = self.asked.run_commands(
+            [*dynamic.compose_role_repair(self._site, name), *changed]
+        )
         if any(one.error in GONE for one in answers):
-            return self.add(name, password)
-        control.expect(answers)
+            return self.add_device(name, password)
+        control.check_answers(answers)
         return "the broker has cut it off until it comes with the new password"
 
-    def disable(self, name: str) -> str:
-        control.expect(self.asked.ask(dynamic.compose_disable(name)))
+    def disable_device(self, name: str) -> str:
+        control.check_answers(self.asked.run_commands(dynamic.compose_disabling(name)))
         return "the broker has cut it off"
 
-    def enable(self, name: str) -> str:
-        control.expect(self.asked.ask(dynamic.compose_enable(name)))
+    def enable_device(self, name: str) -> str:
+        control.check_answers(self.asked.run_commands(dynamic.compose_enabling(name)))
         return "the broker lets it in"
 
 
@@ -221,7 +225,7 @@ def is_listening(broker: Mqtt) -> bool:
 
 
 @contextmanager
-def open_doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
+def open_broker_access(broker: Mqtt, site: str, folder: Path) -> Iterator[BrokerAccess | None]:
     """Yield where devices of this broker are let in; None where it is not known here.
 
     Args:
@@ -232,19 +236,19 @@ def open_doors(broker: Mqtt, site: str, folder: Path) -> Iterator[Doors | None]:
     """
     file = folder / dynamic.FILE
     if not is_listening(broker):
-        yield Resting(site, file) if file.exists() else None
+        yield StoppedBroker(site, file) if file.exists() else None
         return
     with Pump("doors") as pump:
-        asked = Control(broker, f"heatveil-{site}-doors-{os.getpid()}", pump)
+        asked = BrokerControl(broker, f"heatveil-{site}-doors-{os.getpid()}", pump)
         try:
-            asked.wait()
+            asked.wait_connected()
             try:
-                asked.clients()
-            except Silence:
+                asked.list_clients()
+            except NoAnswerFault:
                 if file.exists():
                     raise
                 yield None
                 return
-            yield Running(broker, site, asked, pump)
+            yield RunningBroker(broker, site, asked, pump)
         finally:
             asked.close()

@@ -2,7 +2,8 @@
 
 The plugin of mosquitto 2.0 has no word for "the name of whoever comes", so a role names its
 topics one by one. While the broker runs the file is the plugin's, which rewrites it whole; then
-`control.Control.ask` takes lists of commands, which the `compose_*` functions return.
+`control.BrokerControl.run_commands` takes lists of commands, which the `compose_*` functions
+return.
 """
 
 import base64
@@ -17,8 +18,8 @@ from typing import Any
 from ...faults import OperatorFault
 from .mosquitto import (
     CONTROL,
-    Right,
-    derive_session,
+    TopicRight,
+    derive_session_id,
     list_device_rights,
     list_gateway_rights,
 )
@@ -57,12 +58,12 @@ def find_plugin(places: Iterable[str] = PLACES) -> Path | None:
     return None
 
 
-def name_role(device: str) -> str:
+def make_role_name(device: str) -> str:
     """Return the name of a device's role."""
     return f"heatveil-device-{device}"
 
 
-def make_acls(rights: Sequence[Right]) -> list[dict[str, Any]]:
+def make_acls(rights: Sequence[TopicRight]) -> list[dict[str, Any]]:
     """Return rights as a role has them: who hears a topic subscribes to it and is sent it."""
     found = []
     for write, topic in rights:
@@ -73,7 +74,7 @@ def make_acls(rights: Sequence[Right]) -> list[dict[str, Any]]:
 
 def make_role(site: str, name: str) -> dict[str, Any]:
     """Return the role of a device."""
-    return {"rolename": name_role(name), "acls": make_acls(list_device_rights(site, name))}
+    return {"rolename": make_role_name(name), "acls": make_acls(list_device_rights(site, name))}
 
 
 def make_client(
@@ -92,7 +93,7 @@ def make_client(
     return row
 
 
-def make_file(
+def make_plugin_file(
     site: str,
     gateway: str,
     everybody: Mapping[str, str],
@@ -106,14 +107,14 @@ def make_file(
     Args:
         sessions: the one client id of each device that has but one; see `rights.session_of`.
     """
-    control = [Right(True, CONTROL), Right(False, f"{CONTROL}/response")]
+    control = [TopicRight(True, CONTROL), TopicRight(False, f"{CONTROL}/response")]
     own = {
         "rolename": GATEWAY_ROLE,
         "acls": make_acls(list_gateway_rights(site, prefix) + control),
     }
     devices, own_id = [name for name in everybody if name != gateway], sessions or {}
-    roles = {gateway: GATEWAY_ROLE} | {name: name_role(name) for name in devices}
-    return dump(
+    roles = {gateway: GATEWAY_ROLE} | {name: make_role_name(name) for name in devices}
+    return format_plugin_file(
         {
             "defaultACLAccess": DENIED,
             "clients": [
@@ -128,12 +129,12 @@ def make_file(
     )
 
 
-def dump(body: Mapping[str, Any]) -> str:
+def format_plugin_file(body: Mapping[str, Any]) -> str:
     """Return a body as the file has it."""
     return json.dumps(body, indent=1) + "\n"
 
 
-def parse(held: str) -> dict[str, Any]:
+def parse_plugin_file(held: str) -> dict[str, Any]:
     """Return what the plugin's file holds.
 
     Raises:
@@ -147,7 +148,7 @@ def parse(held: str) -> dict[str, Any]:
     return body
 
 
-def holds(body: Mapping[str, Any], everybody: Mapping[str, str]) -> bool:
+def has_all_clients(body: Mapping[str, Any], everybody: Mapping[str, str]) -> bool:
     """Return whether all of these are let in, each with its password."""
     rows = {row.get("username"): row for row in body["clients"]}
     return all(
@@ -171,10 +172,10 @@ def _hash(password: str, salt: bytes, turns: int) -> str:
 
 def has_role(row: Mapping[str, Any], name: str) -> bool:
     """Return whether a client has the role of the device of this name."""
-    return any(one.get("rolename") == name_role(name) for one in row.get("roles", []))
+    return any(one.get("rolename") == make_role_name(name) for one in row.get("roles", []))
 
 
-def differ(role: Mapping[str, Any] | None, wanted: Sequence[Mapping[str, Any]]) -> bool:
+def has_other_rights(role: Mapping[str, Any] | None, wanted: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether a role lets its clients do something else than is wanted."""
 
     def said(held: Iterable[Mapping[str, Any]]) -> set[tuple[Any, ...]]:
@@ -204,7 +205,7 @@ MARK = "quarantined by heatveil"  # in the description of a client that we have 
 Command = dict[str, Any]
 
 
-def compose_create(site: str, name: str, password: str) -> list[Command]:
+def compose_device_creation(site: str, name: str, password: str) -> list[Command]:
     """Return what lets a device in; a role that is left over from before is made anew."""
     role = make_role(site, name)
     return [
@@ -214,35 +215,35 @@ def compose_create(site: str, name: str, password: str) -> list[Command]:
             "command": "createClient",
             "username": name,
             "password": password,
-            "clientid": derive_session(site, name, password),
+            "clientid": derive_session_id(site, name, password),
             "roles": [{"rolename": role["rolename"]}],
         },
     ]
 
 
-def compose_delete(name: str) -> list[Command]:
+def compose_device_removal(name: str) -> list[Command]:
     """Return what takes a device's access away for good, and ends its connection."""
     return [
         {"command": "deleteClient", "username": name},
-        {"command": "deleteRole", "rolename": name_role(name)},
+        {"command": "deleteRole", "rolename": make_role_name(name)},
     ]
 
 
-def compose_password(site: str, name: str, secret: str) -> list[Command]:
+def compose_password_change(site: str, name: str, secret: str) -> list[Command]:
     """Return what gives a device another password and session, and ends its connection."""
-    session = derive_session(site, name, secret)
+    session = derive_session_id(site, name, secret)
     return [
         {"command": "setClientId", "username": name, "clientid": session},
         {"command": "setClientPassword", "username": name, "password": secret},
     ]
 
 
-def compose_role(site: str, name: str) -> list[Command]:
+def compose_role_repair(site: str, name: str) -> list[Command]:
     """Return what gives a device the rights that one needs, whatever it had."""
     return [{"command": "modifyRole", **make_role(site, name)}]
 
 
-def compose_disable(name: str) -> list[Command]:
+def compose_disabling(name: str) -> list[Command]:
     """Return what ends a device's connection and lets it in no more, with our mark."""
     return [
         {"command": "disableClient", "username": name},
@@ -250,7 +251,7 @@ def compose_disable(name: str) -> list[Command]:
     ]
 
 
-def compose_enable(name: str) -> list[Command]:
+def compose_enabling(name: str) -> list[Command]:
     """Return what lets a device in again."""
     return [
         {"command": "modifyClient", "username": name, "textdescription": ""},

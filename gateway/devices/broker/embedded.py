@@ -125,7 +125,7 @@ rm -rf "$2"
 """
 
 
-class Address(NamedTuple):
+class BrokerAddress(NamedTuple):
     """Where a broker listens, and what it is."""
 
     host: str
@@ -147,7 +147,7 @@ def find_mosquitto() -> str | None:
 
 
 @contextmanager
-def run_broker(kind: str = "auto") -> Iterator[Address]:
+def run_broker(kind: str = "auto") -> Iterator[BrokerAddress]:
     """Run a broker on a free loopback port for as long as the block lasts.
 
     Args:
@@ -165,7 +165,7 @@ def run_broker(kind: str = "auto") -> Iterator[Address]:
             "sensors and gateway. Install it (apt install mosquitto) or use amqtt"
         )
     with _mosquitto(program) if kind == "mosquitto" and program else _amqtt() as port:
-        yield Address(LOOPBACK, port, kind)
+        yield BrokerAddress(LOOPBACK, port, kind)
 
 
 @contextmanager

@@ -15,14 +15,14 @@ from ...service.mqtt import access
 CONTROL = "$CONTROL/dynamic-security/v1"
 
 
-class Right(NamedTuple):
+class TopicRight(NamedTuple):
     """One topic, or all that a filter matches, to be written or to be read."""
 
     write: bool
     topic: str
 
 
-def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[Right]:
+def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[TopicRight]:
     """Return what the gateway may do: it alone asks, draws, thanks and commands.
 
     What it asks it reads too, once a start: see `serving.Uplink.check_rounds_known`.
@@ -38,20 +38,24 @@ def list_gateway_rights(site: str, prefix: str = "homeassistant") -> list[Right]
     said += [f"{ours}/ha/#", f"{prefix}/device/heatveil_{site}/config"]
     heard.append(f"{ours}/round/#")
     heard += dict.fromkeys([f"{prefix}/status", "homeassistant/status"])
-    return [Right(False, topic) for topic in heard] + [Right(True, topic) for topic in said]
+    return [TopicRight(False, topic) for topic in heard] + [
+        TopicRight(True, topic) for topic in said
+    ]
 
 
-def list_device_rights(site: str, name: str) -> list[Right]:
+def list_device_rights(site: str, name: str) -> list[TopicRight]:
     """Return what a device may do, under its own name alone; it hears what all are asked."""
     own = f"heatveil/1/{site}/{name}"
     said = [f"{own}/{leaf}" for leaf in ("data", "sum", "meta", "state", "diag", "ack")]
     heard = [f"{own}/receipt", f"{own}/told", f"{own}/cmd/#"]
     heard += [f"heatveil/1/{site}/round/#", f"heatveil/1/{site}/sum/+"]
     heard.append(f"heatveil/1/{site}/update/+")
-    return [Right(True, topic) for topic in said] + [Right(False, topic) for topic in heard]
+    return [TopicRight(True, topic) for topic in said] + [
+        TopicRight(False, topic) for topic in heard
+    ]
 
 
-def derive_session(site: str, name: str, password: str) -> str:
+def derive_session_id(site: str, name: str, password: str) -> str:
     """Return the one client id under which a device may come.
 
     A broker knows sessions by it, so a device that may have one only has one connection, and

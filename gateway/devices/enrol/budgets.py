@@ -35,21 +35,21 @@ WRITERS = 8
 Place = Callable[[str], Any]  # from the name of a device to its slots
 
 
-class Started(NamedTuple):
+class BootedDevices(NamedTuple):
     """Devices whose budgets have booted, as (identity, budget), and sentences on the others."""
 
     devices: list[tuple[Any, Any]]
     off: list[str]
 
 
-def keep_in_memory() -> Place:
+def keep_slots_in_memory() -> Place:
     """Return slots that are gone with the process, and the keys that they belong to with them."""
     made: dict[str, Any] = {}
     return lambda name: made.setdefault(name, Ram())
 
 
 @contextmanager
-def open_folder(folder: Path) -> Iterator[Place]:
+def open_slot_folder(folder: Path) -> Iterator[Place]:
     """Keep the slots in this folder, alone, for as long as the block lasts.
 
     Raises:
@@ -68,11 +68,11 @@ def open_folder(folder: Path) -> Iterator[Place]:
         yield lambda name: Files(str(folder), name)
 
 
-def provision(made: Enrolment, limits: Any, place: Place, window: bytes = b"") -> None:
+def write_first_budgets(made: Enrolment, limits: Any, place: Place, window: bytes = b"") -> None:
     """Write the first budget of every newly enrolled device.
 
     Args:
-        window: as `settings.windows.record_of` has it.
+        window: as `settings.windows.make_window_record` has it.
 
     Raises:
         OperatorFault: there is a budget already, or it cannot be written.
@@ -93,7 +93,7 @@ def provision(made: Enrolment, limits: Any, place: Place, window: bytes = b"") -
         deque(writers.map(first, made.secrets.devices), 0)
 
 
-def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
+def boot_devices(secrets: Secrets, place: Place, lease: int = LEASE) -> BootedDevices:
     """Start every device: a new epoch on the medium, and the noise key of the last one erased.
 
     Raises:
@@ -120,4 +120,4 @@ def boot(secrets: Secrets, place: Place, lease: int = LEASE) -> Started:
     off = [one for one in found if isinstance(one, str)]
     if len(off) == len(found):
         raise OperatorFault(f"no device can start; {off[0] if off else 'none is enrolled'}")
-    return Started([one for one in found if not isinstance(one, str)], off)
+    return BootedDevices([one for one in found if not isinstance(one, str)], off)

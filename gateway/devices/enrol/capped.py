@@ -25,7 +25,7 @@ PACE = 0.5  # of the time from one round to the next
 COARSE = 10**8  # divides what a nano-rho is of, and its square can be stored
 
 
-def cap_limits(epsilon: Fraction, readings: int, every_s: float) -> Any:
+def make_capped_limits(epsilon: Fraction, readings: int, every_s: float) -> Any:
     """Return the first `Limits` of devices that answer so often with this epsilon each time.
 
     Args:
@@ -48,14 +48,14 @@ def cap_limits(epsilon: Fraction, readings: int, every_s: float) -> Any:
     return first
 
 
-def compute_remaining(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
+def make_remaining_limits(whole: Any, epsilon: Fraction, readings: int, before: int) -> Any:
     """Return the limits of a device that comes later: the answers that are left of the budget.
 
     The ledger counts epsilon squared over two for an answer, the device as much as its cap makes
     of it, which may be more: so answers are told off, and not nano-rho.
 
     Args:
-        whole: the limits of the fleet, as `cap_limits` made them of epsilon and readings.
+        whole: the limits of the fleet, as `make_capped_limits` made them of epsilon and readings.
         before: nano-rho that the ledger has for earlier answers, each rounded up.
 
     Raises:
@@ -91,7 +91,7 @@ def _cap(epsilon: Fraction) -> Fraction:
     )
 
 
-def tighter_cap(last: Any, wished: Any) -> tuple[Any, str]:
+def tighten_limits(last: Any, wished: Any) -> tuple[Any, str]:
     """Return wished `Limits` as a device that holds the last takes them, and why it would not.
 
     A device takes no smaller square and no smaller variance, whatever they mean: so a cap of 1/2
@@ -110,7 +110,7 @@ def tighter_cap(last: Any, wished: Any) -> tuple[Any, str]:
     return wider, tightening.looser(last, wider) or disk_limits.looser(last, wider)
 
 
-def check_capped(wished: Any, held: Mapping[str, Any]) -> None:
+def check_limits_match(wished: Any, held: Mapping[str, Any]) -> None:
     """Check that enrolled devices answer just what a deployment asks, and count as much for it.
 
     Args:
@@ -154,25 +154,25 @@ def check_pace(every_s: float, held: Mapping[str, Any]) -> None:
 # Of a query whose devices have one place each, as a record's `Serving` wants them.
 
 
-def first_limits_of(query: Any, every_s: float) -> Any:
+def make_first_limits(query: Any, every_s: float) -> Any:
     """Return the first `Limits` of every device that will answer this query.
 
     Raises:
         OperatorFault: its promise is too fine for a budget.
     """
-    return cap_limits(_each(query), query.readings, every_s)
+    return make_capped_limits(_each(query), query.readings, every_s)
 
 
-def remaining_limits(query: Any, limits: Any, before: int) -> Any:
+def reduce_limits(query: Any, limits: Any, before: int) -> Any:
     """Return what is left of limits when the ledger has some nano-rho.
 
     Raises:
         OperatorFault: not one answer is.
     """
-    return compute_remaining(limits, _each(query), query.readings, before)
+    return make_remaining_limits(limits, _each(query), query.readings, before)
 
 
-def check_held(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+def check_enrolled(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
     """Check that enrolled devices fit the query: one place each, and within their limits.
 
     Raises:
@@ -184,15 +184,15 @@ def check_held(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) 
                 f"{name} is enrolled for {count} sensors, but a device that reports a place has "
                 "exactly one, and this one would not start. Enrol one device for each"
             )
-    check_capped(first_limits_of(query, 1.0), held)
+    check_limits_match(make_first_limits(query, 1.0), held)
 
 
-def least_noise(limits: Any) -> str:
+def describe_least_noise(limits: Any) -> str:
     """Return in words how much an answer may tell at the most."""
     return f"an epsilon of at most {sqrt(limits.square / limits.variance):.4g} an answer"
 
 
-def whole_budget(limits: Any) -> str:
+def describe_whole_budget(limits: Any) -> str:
     """Return in words what these limits pay for in all."""
     num, den = disk_limits.total_epsilon(limits)
     return f"epsilon {num / den:.6g}"

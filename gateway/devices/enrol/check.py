@@ -10,7 +10,7 @@ from edge.host import post
 
 from ...faults import OperatorFault
 from ...logs import log
-from ...mechanisms import find_for_deployment, find_service
+from ...mechanisms import find_for_deployment, find_serving
 from ...settings import config
 from ...settings.deployment import Deployment
 from . import limitsfile, roster
@@ -21,7 +21,7 @@ from .enrol import Devices, check_fleet
 KEPT_BY_OTHERS = ("/run/secrets",)
 
 
-def find_exposed(
+def find_exposed_secrets(
     deployment: Deployment, environment: Mapping[str, str] = os.environ
 ) -> Iterator[str]:
     """Yield a sentence for each file of secrets that its group or everybody may read."""
@@ -53,7 +53,7 @@ def find_exposed(
 WIDEST = (post.REPORT_BYTES - 64) // 4  # sensors of one device: 32 bits each, and all the rest
 
 
-def check_together(deployment: Deployment, devices: Devices) -> None:
+def check_devices_fit(deployment: Deployment, devices: Devices) -> None:
     """Check that these devices will answer this deployment, and warn of secrets that lie open.
 
     Raises:
@@ -62,23 +62,23 @@ def check_together(deployment: Deployment, devices: Devices) -> None:
     mechanism = find_for_deployment(deployment)
     sensors = prod(mechanism.sensors(deployment))
     check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
-    check_widths(devices)
-    known = limitsfile.load(deployment.site.devices, devices)
+    check_frame_lengths(devices)
+    known = limitsfile.load_limits(deployment.site.devices, devices)
     held = {who: one.limits for who, one in known.items()}
-    query = config.query(deployment)
+    query = config.make_query(deployment)
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
-    find_service(mechanism.name).check_held(query, counts, held)
+    find_serving(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
     hours = {name: known[name].window_h if name in known else None for name in devices.by_name}
-    check_window(deployment.privacy.window_h, hours)
+    check_budget_window(deployment.privacy.window_h, hours)
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)
         roster.check_shards(shards, query, devices.by_name)
-    for sentence in find_exposed(deployment):
+    for sentence in find_exposed_secrets(deployment):
         log.warning("other users of this machine may read a secret", why=sentence)
 
 
-def check_window(window_h: int, counted: Mapping[str, float | None]) -> None:
+def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> None:
     """Check that devices count for the window that the deployment promises.
 
     Args:
@@ -105,7 +105,7 @@ def check_window(window_h: int, counted: Mapping[str, float | None]) -> None:
             )
 
 
-def check_widths(devices: Devices) -> None:
+def check_frame_lengths(devices: Devices) -> None:
     """Check that every device's frames are short enough to be read.
 
     Raises:

@@ -16,8 +16,8 @@ from edge.host import rootkeys
 from edge.mechanisms.central import Allowed
 from edge.mechanisms.summing import Summed
 
-from ...faults import OperatorFault, text_of
-from ...service.ledger import pays_at_release
+from ...faults import OperatorFault, read_small_file
+from ...service.ledger import is_paid_at_release
 from ...service.rounds import Place
 from ...settings.deployment import Mqtt
 from . import keyfile
@@ -39,7 +39,7 @@ class Device(NamedTuple):
     seal_key: bytes = b""
 
     @classmethod
-    def of(cls, who: Any) -> "Device":
+    def from_identity(cls, who: Any) -> "Device":
         """Return the gateway's half of an `edge.core.entropy.Identity`."""
         ours = who.key_id, who.mac_key, who.config_key
         allowed = (who.central, who.seal_key) if isinstance(who, Allowed) else ()
@@ -103,7 +103,7 @@ def enrol_fleet(
     return Enrolment(Secrets(site, site_key, devices), roots)
 
 
-def join_sums(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
+def add_rosters(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
     """Return an enrolment whose devices take part in secure sums, each with its roster's message.
 
     Of what their roots make they then hold two keys more: see `edge.mechanisms.summing.Summed`.
@@ -119,19 +119,19 @@ def join_sums(made: Enrolment, rosters: Mapping[str, bytes]) -> Enrolment:
     return made._replace(secrets=made.secrets._replace(devices=devices))
 
 
-def derive_devices(secrets: Secrets) -> Devices:
+def derive_gateway_half(secrets: Secrets) -> Devices:
     """Return the gateway's half of a fleet."""
-    devices = {who.name: Device.of(who) for who, _ in secrets.devices}
+    devices = {who.name: Device.from_identity(who) for who, _ in secrets.devices}
     return Devices(secrets.site, secrets.site_key, devices)
 
 
-def check_central(devices: Devices, round: Any) -> None:
+def check_may_answer_central(devices: Devices, round: Any) -> None:
     """Check that every device may answer a Round of central trust, if it is one.
 
     Raises:
         OperatorFault: one may not.
     """
-    if not pays_at_release(round.guarantee):
+    if not is_paid_at_release(round.guarantee):
         return
     mechanism = round.mechanism
     strangers = [name for name, one in devices.by_name.items() if one.central != mechanism]
@@ -178,7 +178,7 @@ def save_devices(devices: Devices, path: Path) -> None:
     for row in rows:
         if not row["central"]:
             del row["central"], row["seal_key"]
-    keyfile.write(path, "mac keys", devices.site, rows, site_key=devices.site_key)
+    keyfile.write_key_file(path, "mac keys", devices.site, rows, site_key=devices.site_key)
 
 
 def load_devices(path: Path, site: str) -> Devices:
@@ -187,7 +187,7 @@ def load_devices(path: Path, site: str) -> Devices:
     Raises:
         OperatorFault: the file cannot be read, or is not of this site.
     """
-    head, devices = keyfile.read(path, "mac keys", site, _device)
+    head, devices = keyfile.read_key_file(path, "mac keys", site, _device)
     return Devices(site, parse_key(head, "site_key"), {device.name: device for device in devices})
 
 
@@ -196,7 +196,7 @@ def save_secrets(secrets: Secrets, path: Path) -> None:
     rows = [{**who._asdict(), "link_key": link_key} for who, link_key in secrets.devices]
     for row in rows:
         del row["site"], row["site_key"]  # the same for all
-    keyfile.write(path, "device keys", secrets.site, rows, site_key=secrets.site_key)
+    keyfile.write_key_file(path, "device keys", secrets.site, rows, site_key=secrets.site_key)
 
 
 def load_secrets(path: Path, site: str) -> Secrets:
@@ -205,7 +205,7 @@ def load_secrets(path: Path, site: str) -> Secrets:
     Raises:
         OperatorFault: the file cannot be read, or is not of this site.
     """
-    head, devices = keyfile.read(path, "device keys", site, _secret)
+    head, devices = keyfile.read_key_file(path, "device keys", site, _secret)
     return Secrets(site, parse_key(head, "site_key"), tuple(devices))
 
 
@@ -215,7 +215,7 @@ def save_roots(enrolment: Enrolment, path: Path) -> None:
         {"name": name, "key_id": rootkeys.key_id(root), "root": root}
         for name, root in enrolment.roots.items()
     ]
-    keyfile.write(path, "owner's keys", enrolment.secrets.site, rows)
+    keyfile.write_key_file(path, "owner's keys", enrolment.secrets.site, rows)
 
 
 def _device(_: Row, row: Row) -> Device:
@@ -286,7 +286,7 @@ class Newcomer(NamedTuple):
         return self.secret.link_key.hex()
 
 
-def check_name(name: str, devices: Devices, gateway: str | None) -> None:
+def check_name_is_free(name: str, devices: Devices, gateway: str | None) -> None:
     """Check that a new device may have this name.
 
     Raises:
@@ -371,7 +371,7 @@ def enrol_device(
     return Newcomer(Secret(who, rootkeys.link_key(root)), root)
 
 
-def make_link(broker: Mqtt, name: str, password: str, session: str) -> dict[str, Any]:
+def make_link_settings(broker: Mqtt, name: str, password: str, session: str) -> dict[str, Any]:
     """Return how a device comes to the broker, its authority's certificate included.
 
     Args:
@@ -381,11 +381,11 @@ def make_link(broker: Mqtt, name: str, password: str, session: str) -> dict[str,
     link |= {"client_id": session, "username": name, "password": password}
     if broker.ca_file is not None:
         needed = "a board needs it to know the broker. Run `heatveil broker init`, or mend the"
-        link["ca"] = text_of(broker.ca_file, "ca_file under [mqtt]", f"{needed} path")
+        link["ca"] = read_small_file(broker.ca_file, "ca_file under [mqtt]", f"{needed} path")
     return link
 
 
-def save_board(
+def save_board_file(
     path: Path,
     who: Any,
     chain: bytes,
@@ -395,8 +395,8 @@ def save_board(
 ) -> None:
     """Write all that a board is given, for its owner alone; there is no second copy.
 
-    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_old`. more: what the
-    deployment asks of its devices beside that, as `kit.siting.derive_settings` says it.
+    chain is for its first budget: `edge.host.enrol.provision`. See `refuse_existing_file`. more:
+    what the deployment asks of its devices beside that, as `kit.siting.derive_settings` says it.
 
     Raises:
         OperatorFault: the file cannot be written.
@@ -405,19 +405,21 @@ def save_board(
     site_key = row.pop("site_key")
     row |= {"chain": chain, "limits": list(limits), "link": dict(link)}
     row |= more or {}
-    keyfile.write(path, HOLDS, who.site, [row], site_key=site_key)
+    keyfile.write_key_file(path, HOLDS, who.site, [row], site_key=site_key)
 
 
-def save_link(path: Path, site: str, name: str, link: Mapping[str, Any]) -> None:
+def save_link_file(path: Path, site: str, name: str, link: Mapping[str, Any]) -> None:
     """Write how a board comes to the broker from now on; its keys stay.
 
     Raises:
         OperatorFault: the file cannot be written.
     """
-    keyfile.write(path, "the link of one device", site, [{"name": name, "link": dict(link)}])
+    keyfile.write_key_file(
+        path, "the link of one device", site, [{"name": name, "link": dict(link)}]
+    )
 
 
-def refuse_old(path: Path) -> None:
+def refuse_existing_file(path: Path) -> None:
     """Raise OperatorFault where a file is there that must not be lost."""
     if path.exists():
         raise OperatorFault(
@@ -429,8 +431,8 @@ def refuse_old(path: Path) -> None:
 def read_key_id(path: Path, site: str) -> bytes | None:
     """Return the key id in a board's file; None where it is none."""
     try:
-        return keyfile.read(path, HOLDS, site, lambda _, row: keyfile.parse_key(row, "key_id", 4))[
-            1
-        ][0]
+        return keyfile.read_key_file(
+            path, HOLDS, site, lambda _, row: keyfile.parse_key(row, "key_id", 4)
+        )[1][0]
     except (OperatorFault, IndexError):
         return None

@@ -22,12 +22,14 @@ from .enrol import Devices
 HOLDS = "counts of keys"
 
 
-def locate(devices_path: Path) -> Path:
+def locate_key_counts(devices_path: Path) -> Path:
     """Return where the counts of these devices' sensors are kept."""
     return devices_path.with_name("keys.json")
 
 
-def load(devices_path: Path, devices: Devices, heard: Mapping[str, int]) -> dict[int, int]:
+def load_key_counts(
+    devices_path: Path, devices: Devices, heard: Mapping[str, int]
+) -> dict[int, int]:
     """Return how many keys each sensor has had, by its number.
 
     Args:
@@ -36,26 +38,26 @@ def load(devices_path: Path, devices: Devices, heard: Mapping[str, int]) -> dict
     Raises:
         OperatorFault: there is a file, and it cannot be read.
     """
-    path, found = locate(devices_path), dict[int, int]()
+    path, found = locate_key_counts(devices_path), dict[int, int]()
     if path.exists():
-        found.update(keyfile.read(path, HOLDS, devices.site, _row)[1])
+        found.update(keyfile.read_key_file(path, HOLDS, devices.site, _row)[1])
     for name, device in devices.by_name.items():
         for sensor in _sensors(device.place):
             found[sensor] = max(found.get(sensor, 0), heard.get(name, 0), 1)
     return found
 
 
-def save(devices_path: Path, devices: Devices, counts: Mapping[int, int]) -> None:
+def save_key_counts(devices_path: Path, devices: Devices, counts: Mapping[int, int]) -> None:
     """Write the counts, flushed; of a device that goes too, whose sensor another may get.
 
     Raises:
         OperatorFault: they cannot be written.
     """
     rows = [{"sensor": sensor, "keys": keys} for sensor, keys in sorted(counts.items())]
-    keyfile.write(locate(devices_path), HOLDS, devices.site, rows)
+    keyfile.write_key_file(locate_key_counts(devices_path), HOLDS, devices.site, rows)
 
 
-def count_key(
+def count_new_key(
     devices_path: Path,
     devices: Devices,
     place: Place,
@@ -65,22 +67,22 @@ def count_key(
     """Count a new key of a place before it is given to anybody; return the counts before.
 
     Args:
-        heard: as of `load`.
+        heard: as of `load_key_counts`.
         most: keys that the promise is for; None where it is for any number.
 
     Raises:
         OperatorFault: it would be one more than the promise is for, or cannot be counted.
     """
-    counts = load(devices_path, devices, heard)
+    counts = load_key_counts(devices_path, devices, heard)
     had = max(counts.get(sensor, 0) for sensor in _sensors(place))
     if most is not None and had >= most:
         raise _too_many(place.sensor, had, most)
-    save(devices_path, devices, {**counts, **dict.fromkeys(_sensors(place), had + 1)})
+    save_key_counts(devices_path, devices, {**counts, **dict.fromkeys(_sensors(place), had + 1)})
     return counts
 
 
 @contextmanager
-def hold_count(
+def count_key_while_giving(
     devices_path: Path,
     devices: Devices,
     place: Place,
@@ -89,42 +91,42 @@ def hold_count(
     *,
     sure: bool,
 ) -> Iterator[None]:
-    """Count a new key as `count_key` does, while the block gives it to somebody.
+    """Count a new key as `count_new_key` does, while the block gives it to somebody.
 
     Args:
         sure: it counts though the block fails, for a virtual device may have been started with it.
 
     Raises:
-        OperatorFault: as `count_key`, and as the block.
+        OperatorFault: as `count_new_key`, and as the block.
     """
-    before = count_key(devices_path, devices, place, heard, most)
+    before = count_new_key(devices_path, devices, place, heard, most)
     try:
         yield
     except OperatorFault:
         if not sure:
-            save(devices_path, devices, before)
+            save_key_counts(devices_path, devices, before)
         raise
 
 
-def count_fleet(devices_path: Path, devices: Devices, most: int | None) -> None:
+def count_fleet_keys(devices_path: Path, devices: Devices, most: int | None) -> None:
     """Count the keys of a whole fleet, before any is written, for another may be enrolled there.
 
     Args:
-        most: as of `count_key`. A first fleet whose promise is for any number has no file.
+        most: as of `count_new_key`. A first fleet whose promise is for any number has no file.
 
     Raises:
         OperatorFault: a sensor would have one more than the promise is for, or they cannot be
             counted. Nothing is changed.
     """
-    if most is None and not locate(devices_path).exists():
+    if most is None and not locate_key_counts(devices_path).exists():
         return
-    before = load(devices_path, devices._replace(by_name={}), {})
+    before = load_key_counts(devices_path, devices._replace(by_name={}), {})
     places = [one.place for one in devices.by_name.values()]
     more = {one: before.get(one, 0) + 1 for place in places for one in _sensors(place)}
     for sensor, keys in more.items():
         if most is not None and keys > most:
             raise _too_many(sensor, keys - 1, most)
-    save(devices_path, devices, {**before, **more})
+    save_key_counts(devices_path, devices, {**before, **more})
 
 
 def _too_many(sensor: int, had: int, most: int) -> OperatorFault:

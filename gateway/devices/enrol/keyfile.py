@@ -19,7 +19,9 @@ Row = Mapping[str, Any]
 T = TypeVar("T")
 
 
-def write(path: Path, holds: str, site: str, devices: Iterable[Row], **more: bytes) -> None:
+def write_key_file(
+    path: Path, holds: str, site: str, devices: Iterable[Row], **more: bytes
+) -> None:
     """Replace the file at once and flushed: a power cut leaves the old one or the new one.
 
     Raises:
@@ -48,7 +50,7 @@ def write(path: Path, holds: str, site: str, devices: Iterable[Row], **more: byt
         ) from fault
 
 
-def read(
+def read_key_file(
     path: Path, holds: str, site: str, made: Callable[[Row, Row], T], mend: str = ""
 ) -> tuple[Row, list[T]]:
     """Return the file's own values, and what `made` makes of them and of each device's row.

@@ -18,7 +18,7 @@ from .enrol import Devices
 HOLDS = "limits"
 
 
-class Given(NamedTuple):
+class GivenLimits(NamedTuple):
     """What a device was last given, under which enrolment."""
 
     key_id: bytes
@@ -27,12 +27,12 @@ class Given(NamedTuple):
     window_h: int = 0  # hours of its window; 0 for a budget that lasts for the life of its key
 
 
-def locate(devices_path: Path) -> Path:
+def locate_limits(devices_path: Path) -> Path:
     """Return where the limits of these devices are kept."""
     return devices_path.with_name("limits.json")
 
 
-def save(devices_path: Path, site: str, given: Mapping[str, Given]) -> None:
+def save_limits(devices_path: Path, site: str, given: Mapping[str, GivenLimits]) -> None:
     """Write what devices were given, flushed.
 
     Raises:
@@ -43,31 +43,33 @@ def save(devices_path: Path, site: str, given: Mapping[str, Given]) -> None:
         | ({"window_h": window_h} if window_h else {})
         for name, (key_id, limits, before, window_h) in given.items()
     ]
-    keyfile.write(locate(devices_path), HOLDS, site, rows)
+    keyfile.write_key_file(locate_limits(devices_path), HOLDS, site, rows)
 
 
-def save_first(devices_path: Path, devices: Devices, limits: Any, window_h: int = 0) -> None:
+def save_first_limits(
+    devices_path: Path, devices: Devices, limits: Any, window_h: int = 0
+) -> None:
     """Note the limits that newly enrolled devices were given.
 
     Raises:
         OperatorFault: they cannot be written.
     """
     names = devices.by_name.items()
-    given = {name: Given(device.key_id, limits, 0, window_h) for name, device in names}
-    save(devices_path, devices.site, given)
+    given = {name: GivenLimits(device.key_id, limits, 0, window_h) for name, device in names}
+    save_limits(devices_path, devices.site, given)
 
 
-def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
+def load_limits(devices_path: Path, devices: Devices) -> dict[str, GivenLimits]:
     """Return what devices were last given; those of another enrolment are left out.
 
     Raises:
         OperatorFault: there is a file, and it cannot be read.
     """
-    path = locate(devices_path)
+    path = locate_limits(devices_path)
     if not path.exists():
         return {}
     try:
-        _, rows = keyfile.read(path, HOLDS, devices.site, _read_limits)
+        _, rows = keyfile.read_key_file(path, HOLDS, devices.site, _read_limits)
     except OperatorFault as fault:
         raise OperatorFault(
             f"the devices' current limits cannot be read from {path} "
@@ -82,9 +84,9 @@ def load(devices_path: Path, devices: Devices) -> dict[str, Given]:
     }
 
 
-def plan_next(
+def plan_next_limits(
     names: Iterable[str],
-    known: Mapping[str, Given],
+    known: Mapping[str, GivenLimits],
     wished: Any,
     tighter: Callable[[Any, Any], tuple[Any, str]],
 ) -> dict[str, Any]:
@@ -93,7 +95,7 @@ def plan_next(
     What was sent already is sent again as it was.
 
     Args:
-        known: what devices were last given; see `load`.
+        known: what devices were last given; see `load_limits`.
         wished: the limits of the deployment, of any version.
         tighter: of the devices' mechanism, as an entry of `serves` has it.
 
@@ -130,7 +132,7 @@ def plan_next(
     return found
 
 
-def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
+def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, GivenLimits]:
     numbers = row["limits"]
     if len(numbers) != FIELDS or objection(numbers):
         raise ValueError(f"the limits of {row['name']} are none")
@@ -138,4 +140,4 @@ def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, Given]:
     if not isinstance(before, int) or before < 0:
         raise ValueError(f"what was spent before {row['name']} came is no whole number")
     key_id, window_h = keyfile.parse_key(row, "key_id", 4), row.get("window_h", 0)
-    return str(row["name"]), Given(key_id, Limits(*numbers), before, int(window_h))
+    return str(row["name"]), GivenLimits(key_id, Limits(*numbers), before, int(window_h))

@@ -44,14 +44,14 @@ from ...faults import OperatorFault
 from ...service.secure_sum.ciphers import Secret
 from ...service.secure_sum.collecting import Shard
 from . import keyfile
-from .enrol import Enrolment, join_sums
+from .enrol import Enrolment, add_rosters
 
 FULL = 64  # devices of which each is beside each
 GAP = 2.2  # the second eigenvalue is at most so many times that of a random graph
 
 
 @dataclass(frozen=True)
-class Degree:
+class GraphDegree:
     """k neighbours, t shares that open, and among how many noise may be divided at the most."""
 
     k: int
@@ -60,7 +60,7 @@ class Degree:
     threshold: int
 
 
-def find_degree(n: int, colluding: Fraction, missing: Fraction) -> Degree:
+def find_degree(n: int, colluding: Fraction, missing: Fraction) -> GraphDegree:
     """Return the least even degree that keeps the promise, with its greatest t.
 
     Raises:
@@ -73,7 +73,7 @@ def find_degree(n: int, colluding: Fraction, missing: Fraction) -> Degree:
             corrupt = _least(n - 1, colluders, k, Fraction(1, (n - colluders) << 40))
             t = k - _least(n - 1, gone, k, Fraction(1, n << 30))
             if max(1, corrupt) < t and (n <= FULL or _is_connected(n, colluders + gone, k)):
-                return Degree(k, t, threshold - colluders, threshold)
+                return GraphDegree(k, t, threshold - colluders, threshold)
     raise ValueError(
         f"among {n} devices, {colluders} that collude and {gone} that may vanish, no secure sum "
         "keeps its promise: its secrets would be known to too many, or could not be opened. Ask "
@@ -81,7 +81,7 @@ def find_degree(n: int, colluding: Fraction, missing: Fraction) -> Degree:
     )
 
 
-def bound_gap(n: int, k: int) -> float:
+def bound_second_eigenvalue(n: int, k: int) -> float:
     """Return the most that the second eigenvalue of a graph may be."""
     return GAP * sqrt((k - 1) * (1 - k / n))
 
@@ -99,7 +99,7 @@ def _least(total: int, marked: int, drawn: int, bound: Fraction) -> int:
 
 def _is_connected(n: int, lost: int, k: int) -> bool:
     """Say whether honest devices that stay are one piece, but for 2**-40."""
-    part = min(bound_gap(n, k) / k, 1.0) ** 2
+    part = min(bound_second_eigenvalue(n, k) / k, 1.0) ** 2
     total = 0.0
     for s in range(1, (n - lost) // 2 + 1):
         around = max(k - s + 1, -int(-(s / (part + (1 - part) * s / n)) // 1) - s)
@@ -124,7 +124,7 @@ _TRIES = 20
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnShard:
     """A shard, for the gateway, and the signed message of each of its devices, in its order."""
 
     shard: Shard
@@ -140,7 +140,7 @@ def draw_rosters(
     rng: Any,
     colluding: Fraction = Fraction(1, 10),
     missing: Fraction = Fraction(1, 10),
-) -> list[Drawn]:
+) -> list[DrawnShard]:
     """Return shards that differ by one device at the most, each device in one of them.
 
     Args:
@@ -161,7 +161,7 @@ def draw_rosters(
     for number in range(shards):
         names = everybody[number::shards]
         wanted = find_degree(len(names), colluding, missing)
-        near = draw_graph(len(names), wanted.k, rng)
+        near = draw_neighbours(len(names), wanted.k, rng)
         publics = [Secret(rootkeys.static_key(roots[name])).public for name in names]
         # The whole shard is known by a digest, which is in the name of each of its sums.
         numbers = [version, number, wanted.k, wanted.t, wanted.threshold, wanted.divisor, bits]
@@ -176,11 +176,11 @@ def draw_rosters(
             own = make_roster(shard, place, b"".join(publics[j] for j in near[place]))
             key = rootkeys.roster_key(roots[name])
             messages.append(bytes(pack_roster(own, key, topic(site, name, "roster"))))
-        found.append(Drawn(shard, tuple(messages)))
+        found.append(DrawnShard(shard, tuple(messages)))
     return found
 
 
-def enrol(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
+def enrol_in_shards(made: Enrolment, query: Any) -> tuple[Enrolment, list[DrawnShard]]:
     """Return newly enrolled devices with their rosters, and the shards that they are in.
 
     Args:
@@ -202,7 +202,7 @@ def enrol(made: Enrolment, query: Any) -> tuple[Enrolment, list[Drawn]]:
         for one in drawn
         for name, message in zip(one.shard.members, one.rosters, strict=True)
     }
-    return join_sums(made, rosters), drawn
+    return add_rosters(made, rosters), drawn
 
 
 def _check_users(query: Any, devices: int) -> None:
@@ -218,14 +218,14 @@ HOLDS = "shards"
 FILE = "shards.json"  # beside the devices file
 
 
-def save_shards(devices_path: Path, site: str, drawn: Iterable[Drawn]) -> None:
+def save_shards(devices_path: Path, site: str, drawn: Iterable[DrawnShard]) -> None:
     """Write who is in which shard, for the gateway.
 
     Raises:
         OperatorFault: it cannot be written.
     """
     rows = [asdict(one.shard) for one in drawn]
-    keyfile.write(devices_path.with_name(FILE), HOLDS, site, rows)
+    keyfile.write_key_file(devices_path.with_name(FILE), HOLDS, site, rows)
 
 
 def load_shards(devices_path: Path, site: str) -> list[Shard]:
@@ -244,7 +244,7 @@ def load_shards(devices_path: Path, site: str) -> list[Shard]:
         }
         return Shard(**{**row, **own})
 
-    return keyfile.read(devices_path.with_name(FILE), HOLDS, site, make_shard)[1]
+    return keyfile.read_key_file(devices_path.with_name(FILE), HOLDS, site, make_shard)[1]
 
 
 def check_shards(shards: Sequence[Shard], query: Any, names: Iterable[str]) -> None:
@@ -293,7 +293,7 @@ def make_roster(shard: Shard, place: int, statics: bytes) -> Roster:
     )
 
 
-def draw_graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
+def draw_neighbours(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
     """Return each place's neighbours: all others up to FULL, else a random graph of degree k.
 
     A ring under new names, with edges switched in pairs; drawn again where it hangs together worse
@@ -303,7 +303,7 @@ def draw_graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(j for j in range(n) if j != i) for i in range(n))
     for _ in range(_TRIES):
         near = _switch(n, k, rng)
-        if second_eigenvalue(near) <= bound_gap(n, k):
+        if compute_second_eigenvalue(near) <= bound_second_eigenvalue(n, k):
             return tuple(tuple(_shuffle(sorted(some), rng)) for some in near)
     raise ValueError(
         f"{_TRIES} graphs of {n} devices with {k} neighbours each hang together too badly. Take "
@@ -311,7 +311,7 @@ def draw_graph(n: int, k: int, rng: Any) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def second_eigenvalue(near: list[set[int]]) -> float:
+def compute_second_eigenvalue(near: list[set[int]]) -> float:
     """Return the second eigenvalue of a regular graph, or the last, by which is further off 0."""
     from scipy.sparse import csr_array  # the service reads shards, and draws none
     from scipy.sparse.linalg import LinearOperator, eigsh

@@ -28,11 +28,11 @@ from edge.net.link import Pauses
 from ...faults import LinkFault, OperatorFault
 from ...logs import log
 from ...service.mqtt import access
-from ...service.mqtt.connection import TWICE, Session
+from ...service.mqtt.connection import TWICE, LinkState
 from ...settings.deployment import Mqtt
 from ..enrol.budgets import WRITERS
-from .member import Hall, Line, Member
-from .spool import Counts, Shelf, add_counts, keep_in_memory
+from .member import Line, Member, SharedState
+from .spool import FrameCounts, Shelf, add_counts, make_memory_spool
 
 LOOK_S = 0.02
 
@@ -41,7 +41,7 @@ OBJECTS = 100_000  # more than before: some 20 MB
 
 
 @contextmanager
-def collect_rarely() -> Iterator[None]:
+def collect_garbage_rarely() -> Iterator[None]:
     """Search less often while the block lasts."""
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], OBJECTS), *before[1:])
@@ -81,19 +81,19 @@ class Loop:
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
         self._thread.start()
 
-    def do(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
+    def run_on_loop(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
         """Let work be done there; return what it will come to."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         """End what is still under way there, and the thread."""
-        self.do(_cancel_all()).result()
+        self.run_on_loop(_cancel_all()).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
 
-async def cancel(*tasks: "asyncio.Task[Any]") -> None:
+async def cancel_tasks(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel these, until they are over.
 
     Once is not enough: before Python 3.12 a wait that ends in the same moment swallows it.
@@ -105,14 +105,14 @@ async def cancel(*tasks: "asyncio.Task[Any]") -> None:
 
 
 async def _cancel_all() -> None:
-    await cancel(*(asyncio.all_tasks() - {asyncio.current_task()}))
+    await cancel_tasks(*(asyncio.all_tasks() - {asyncio.current_task()}))
 
 
 class Entrance(tls.Door):
     """TLS to the broker, as `edge.net.mqtt` wants it; `why` it was not trusted, or ""."""
 
     def __init__(self, broker: Mqtt) -> None:
-        super().__init__(broker.host, access.tls(broker))
+        super().__init__(broker.host, access.make_tls_context(broker))
         self._broker, self.why, self.final = broker, "", False
 
     def judged(self, why: Exception) -> Exception:
@@ -123,15 +123,17 @@ class Entrance(tls.Door):
         return why
 
 
-def describe_session(broker: Mqtt, name: str, door: Entrance | None, trouble: str) -> Session:
+def describe_link_trouble(
+    broker: Mqtt, name: str, door: Entrance | None, trouble: str
+) -> LinkState:
     """Return how one device's link stands that is not up, by the trouble that it had."""
-    session = Session(f"{broker.host}:{broker.port}", name)
+    session = LinkState(f"{broker.host}:{broker.port}", name)
     if door is not None and door.why:
-        session.unwilling(door.why, final=door.final)
+        session.note_unwilling(door.why, final=door.final)
     elif trouble.startswith("the broker refuses"):
-        session.refused(trouble)
+        session.note_refusal(trouble)
     elif trouble:
-        session.failed(trouble)
+        session.note_failure(trouble)
     return session
 
 
@@ -152,21 +154,21 @@ class Fleet(Protocol):
     def starts_again(self, name: str, budget: Any) -> None: ...
 
 
-class Ground(NamedTuple):
+class FleetContext(NamedTuple):
     """What all devices of a fleet have in common."""
 
     broker: Mqtt
     door: Entrance | None
     fleet: Fleet
     spools: Callable[[str, bytes], Shelf]
-    hall: Hall
+    hall: SharedState
     turned: Callable[[str, bool], None]  # hears whose link is up, and whose is lost
 
 
-class Life:
+class DeviceLife:
     """A device; its methods that wait are for one loop alone."""
 
-    def __init__(self, name: str, broker: Mqtt, ground: Ground) -> None:
+    def __init__(self, name: str, broker: Mqtt, ground: FleetContext) -> None:
         """Begin as one that does not run. broker: as this device comes to it."""
         self.name, self.up, self.dead = name, False, False
         self._broker, self._ground = broker, ground
@@ -175,10 +177,10 @@ class Life:
         self._shelf = ground.spools(name, self._identity.key_id)
         self._client: Line | None = None
         self._device: Member | None = None
-        self._said = Counts()  # on the link
+        self._said = FrameCounts()  # on the link
         self._refused = 0  # in earlier lives
 
-    async def begin(self) -> None:
+    async def start(self) -> None:
         """Start to run."""
         broker, member = self._broker, self._ground.fleet.member(self.name)
         who, budget = member.identity, member.budget
@@ -188,9 +190,9 @@ class Life:
             self._turned,
             broker.host,
             broker.port,
-            access.client_id(broker, f"heatveil-{who.site}-{self.name}"),
+            access.make_client_id(broker, f"heatveil-{who.site}-{self.name}"),
             user=broker.username,
-            password=access.password(broker),
+            password=access.read_password(broker),
             door=self._ground.door,
             will=(wire.topic(who.site, self.name, "state"), b"lost", 1, True),
             **({"limit": 2 * ROUND_BYTES} if hasattr(who, "roster") else {}),
@@ -203,35 +205,35 @@ class Life:
         self._client, self._device = client, device
         self._tasks = [asyncio.create_task(job) for job in (self._answer(device), client.run())]
 
-    async def die(self) -> None:
+    async def kill(self) -> None:
         """Be gone without a goodbye, as when the power fails."""
         self.dead = True
-        await cancel(*self._tasks)
+        await cancel_tasks(*self._tasks)
         self._ground.hall.leave(self.name)
         self._shelf.lose_memory()
         if self._device is not None:
             self._refused += self._device.refused
             self._device = None
 
-    async def again(self, budget: Any) -> None:
+    async def restart(self, budget: Any) -> None:
         """Come back with a budget that has booted, and with what the disk has kept."""
         self._ground.fleet.starts_again(self.name, budget)
         self.dead = False
-        await self.begin()
+        await self.start()
 
-    async def leave(self) -> None:
+    async def disconnect(self) -> None:
         """Say goodbye and disconnect; what waits for its tick stays unsent."""
         if self._tasks and not self.dead:
-            await cancel(self._tasks[0])
+            await cancel_tasks(self._tasks[0])
             await self._farewell()
-            await cancel(self._tasks[1])
+            await cancel_tasks(self._tasks[1])
 
-    def count(self) -> Counts:
+    def count_frames(self) -> FrameCounts:
         """Return what has become of its frames till now."""
         shelf, refused = self._shelf, self._refused
         if self._device is not None:
             refused += self._device.refused
-        kept = Counts(0, 0, shelf.received, len(shelf), shelf.overwritten, refused)
+        kept = FrameCounts(0, 0, shelf.received, len(shelf), shelf.overwritten, refused)
         return add_counts([self._said, kept])
 
     @property
@@ -239,7 +241,7 @@ class Life:
         """Why it is not on the broker, as a sentence."""
         why = self._client.trouble if self._client is not None else ""
         name = f"heatveil-{self._identity.site}-{self.name}"
-        return describe_session(self._broker, name, self._ground.door, why).trouble
+        return describe_link_trouble(self._broker, name, self._ground.door, why).trouble
 
     def _turned(self, up: bool) -> None:
         self.up = up
@@ -274,7 +276,7 @@ class Crowd:
         broker: Mqtt,
         fleet: Fleet,
         passwords: Mapping[str, str] | None = None,
-        spools: Callable[[str, bytes], Shelf] = keep_in_memory,
+        spools: Callable[[str, bytes], Shelf] = make_memory_spool,
         boot: Callable[[str], Any] | None = None,
         loops: int = WRITERS,
     ) -> None:
@@ -293,22 +295,24 @@ class Crowd:
         self._losses: dict[str, list[float]] = {}
         self._told, self._boot, self._closing = False, boot, False
         door = None if broker.insecure else Entrance(broker)
-        ground = Ground(broker, door, fleet, spools, Hall(), self._turned)
-        self.lives: dict[str, Life] = {}
+        ground = FleetContext(broker, door, fleet, spools, SharedState(), self._turned)
+        self.lives: dict[str, DeviceLife] = {}
         for name in fleet.names:
-            own = access.as_device(broker, name, passwords[name]) if passwords else broker
-            self.lives[name] = Life(name, own, ground)
+            own = (
+                access.make_device_settings(broker, name, passwords[name]) if passwords else broker
+            )
+            self.lives[name] = DeviceLife(name, own, ground)
         self._loops: list[Loop] = []
         self._of: dict[str, Loop] = {}
         self._count = min(loops, len(self.lives))
         self._own = ExitStack()
 
     def __enter__(self) -> "Crowd":
-        self._own.enter_context(collect_rarely())
+        self._own.enter_context(collect_garbage_rarely())
         self._loops = [Loop(f"devices {number}") for number in range(self._count)]
         self._of = {name: self._loops[i % self._count] for i, name in enumerate(self.lives)}
         try:
-            self._all(Life.begin)
+            self._all(DeviceLife.start)
         except BaseException:
             self.close()  # nobody else will
             raise
@@ -317,7 +321,7 @@ class Crowd:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def wait(
+    def wait_connected(
         self,
         tell: Callable[[int], None] = lambda up: None,
         over: threading.Event | None = None,
@@ -346,14 +350,14 @@ class Crowd:
             raise LinkFault(next(iter(missing.values())))
         return missing
 
-    def die(self, name: str) -> None:
+    def kill(self, name: str) -> None:
         """End one device without a goodbye."""
-        self._of[name].do(self.lives[name].die()).result()
+        self._of[name].run_on_loop(self.lives[name].kill()).result()
 
-    def again(self, name: str) -> None:
+    def restart(self, name: str) -> None:
         """Let one that died come back."""
         if self._boot is not None:
-            self._of[name].do(self.lives[name].again(self._boot(name))).result()
+            self._of[name].run_on_loop(self.lives[name].restart(self._boot(name))).result()
 
     @property
     def names(self) -> list[str]:
@@ -361,21 +365,21 @@ class Crowd:
         return list(self.lives)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> FrameCounts:
         """What has become of all frames."""
-        return add_counts([life.count() for life in self.lives.values()])
+        return add_counts([life.count_frames() for life in self.lives.values()])
 
     def close(self) -> None:
         """Say goodbye for every device, and disconnect."""
         if not self._closing:
             self._closing = True
-            self._all(Life.leave)
+            self._all(DeviceLife.disconnect)
             for loop in self._loops:
                 loop.close()
             self._own.close()
 
-    def _all(self, act: Callable[[Life], Any]) -> None:
-        done = [self._of[name].do(act(life)) for name, life in self.lives.items()]
+    def _all(self, act: Callable[[DeviceLife], Any]) -> None:
+        done = [self._of[name].run_on_loop(act(life)) for name, life in self.lives.items()]
         for one in wait(done).done:
             one.result()
 
@@ -441,13 +445,13 @@ class Churn:
         alive = [name for name in self._fleet.names if name not in gone]
         if alive:
             name = random.choice(alive)
-            self._fleet.die(name)
+            self._fleet.kill(name)
             self.deaths += 1
             self._away[name] = random.uniform(*AWAY_S)
 
     def _return(self, name: str) -> None:
         try:
-            self._fleet.again(name)
+            self._fleet.restart(name)
             self.returns += 1
         except OperatorFault as fault:
             self._lost.add(name)

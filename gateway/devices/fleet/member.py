@@ -16,7 +16,7 @@ from edge.net.mqtt import Client
 
 from ...logs import log
 from ...service.secure_sum import ciphers
-from .spool import Counts
+from .spool import FrameCounts
 
 TICK_MS = 100  # nothing is read or written here that takes long
 
@@ -34,7 +34,7 @@ class Uptime:
         """Return: the loop has waited long enough already."""
 
 
-class Hall:
+class SharedState:
     """What the devices of a fleet share, beside their loop.
 
     Whose frames wait for their moment: a device is in here until soon after it was sent. And what
@@ -48,7 +48,7 @@ class Hall:
         self.uptime = Uptime()
         self._asked: tuple[Any, Any] = None, None
 
-    def opened(self, site_key: bytes, message: bytes, where: str) -> tuple[Any, bytes]:
+    def open_round(self, site_key: bytes, message: bytes, where: str) -> tuple[Any, bytes]:
         """Return the Round in a message and its name, as `Node.open_round` does.
 
         Raises:
@@ -71,12 +71,12 @@ class Hall:
 class Member(Device):
     """A device that draws ahead in a calm moment, and logs what it refuses."""
 
-    def __init__(self, hall: Hall, identity: Any, *parts: Any, **more: Any) -> None:
+    def __init__(self, hall: SharedState, identity: Any, *parts: Any, **more: Any) -> None:
         more |= {"tick_ms": TICK_MS, "uptime": hall.uptime, "suite": ciphers}
         super().__init__(identity, *parts, **more)
         self._hall, self._name, self._refused = hall, identity.name, ""
         if not hasattr(identity, "roster"):
-            opened: Any = partial(hall.opened, identity.site_key)
+            opened: Any = partial(hall.open_round, identity.site_key)
             self.node.open_round = opened
 
     def prepare(self) -> None:
@@ -109,7 +109,7 @@ class Line(Client):
     def __init__(
         self,
         name: str,
-        counts: Counts,
+        counts: FrameCounts,
         turned: Callable[[bool], None],
         *where: Any,
         **how: Any,
@@ -133,10 +133,10 @@ class Line(Client):
         """Return True when the broker has it."""
         leaf = topic.rpartition("/")[2]
         if leaf == "data":
-            self._counts.once("sent", payload)
+            self._counts.count_once("sent", payload)
         taken: bool = await super().publish(topic, payload, qos, retain)
         if taken and leaf == "data":
-            self._counts.once("acknowledged", payload)
+            self._counts.count_once("acknowledged", payload)
         if taken and leaf == "ack":
             said = json.loads(payload)
             log.info(

@@ -18,7 +18,7 @@ from ...logs import log
 
 
 @dataclass
-class Counts:
+class FrameCounts:
     """Of one device, over all its lives in this process; or of many, added up."""
 
     sent: int = 0
@@ -31,23 +31,24 @@ class Counts:
     def __post_init__(self) -> None:
         self._last = {"sent": b"", "acknowledged": b""}
 
-    def once(self, what: str, frame: bytes) -> None:
+    def count_once(self, what: str, frame: bytes) -> None:
         """Count a frame as sent or as acknowledged, unless it was the last one that was."""
         if self._last[what] != frame:
             self._last[what] = frame
             setattr(self, what, getattr(self, what) + 1)
 
 
-def add_counts(counts: Iterable[Counts]) -> Counts:
+def add_counts(counts: Iterable[FrameCounts]) -> FrameCounts:
     """Return the sums."""
     rows = [astuple(one) for one in counts]
-    return Counts(*map(sum, zip(*rows, strict=True))) if rows else Counts()
+    return FrameCounts(*map(sum, zip(*rows, strict=True))) if rows else FrameCounts()
 
 
-def summarize(total: Counts, deaths: int, returns: int) -> str:
+def describe_frame_counts(total: FrameCounts, deaths: int, returns: int) -> str:
     """Return what became of the frames, in a sentence.
 
-    >>> summarize(Counts(sent=9, acknowledged=8, received=7, waiting=1, lost=1), 0, 0)
+    >>> counts = FrameCounts(sent=9, acknowledged=8, received=7, waiting=1, lost=1)
+    >>> describe_frame_counts(counts, 0, 0)
     '9 frames sent, 8 acknowledged by the broker, 7 received by the gateway, 1 waiting, 1 lost'
     """
     said = (
@@ -105,12 +106,12 @@ class Shelf(Ring):
             self._drop()
 
 
-def keep_in_memory(name: str, key_id: bytes) -> Shelf:
+def make_memory_spool(name: str, key_id: bytes) -> Shelf:
     """Return a spool that is gone with the process."""
     return Shelf(name)
 
 
-def keep_in_folder(folder: Path) -> Callable[[str, bytes], Shelf]:
+def make_folder_spools(folder: Path) -> Callable[[str, bytes], Shelf]:
     """Return what gives the lasting spool of a device; under a new key it is another one.
 
     Nobody receipts what an old key signed, so it would block what comes after.

@@ -21,17 +21,17 @@ from edge.core.entropy import Identity
 from edge.host.enrol import Ram, provision
 
 from ...faults import OperatorFault
-from ...mechanisms import USUAL, find
+from ...mechanisms import USUAL, find_mechanism
 from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, make_identity
 
-LINK = "the link of one device"  # as `enrol.save_link` writes it
+LINK = "the link of one device"  # as `enrol.save_link_file` writes it
 MORE = ("tables", "mechanism", "plane", "window", "steps")
 HANDED = "what is left of one device's file"
 MARKS, MARKED = "boards.json", "which board each device's keys went to"  # beside the devices file
 
 
-class Held(NamedTuple):
+class BoardFile(NamedTuple):
     """What a host has for a board. No chain: it was handed over. No chip: nobody took it yet."""
 
     path: Path
@@ -55,14 +55,14 @@ class Held(NamedTuple):
     @property
     def reads(self) -> str:
         """What its mechanism reads, "temperature" or "place"; OperatorFault for an unknown one."""
-        return find(self.mechanism).reads
+        return find_mechanism(self.mechanism).reads
 
     @property
     def given(self) -> bool:
         """Say whether the board has all of it, so that nothing of it may be given again."""
         return not self.chain
 
-    def slots(self) -> tuple[bytes, ...]:
+    def make_first_slots(self) -> tuple[bytes, ...]:
         """Return the first records of its budget, the same in every run."""
         place = Ram()
         window = bytes.fromhex(self.more.get("window", ""))
@@ -70,20 +70,20 @@ class Held(NamedTuple):
         return tuple(bytes(place.read(i)) for i in range(COUNT))
 
 
-def board_file(device_file: Path, name: str) -> Path:
+def locate_board_file(device_file: Path, name: str) -> Path:
     """Return where a device's file goes once it is handed over."""
     return device_file.with_name(f"{name}.board.json")
 
 
-def load(device_file: Path, site: str, name: str) -> Held | None:
+def load_board_file(device_file: Path, site: str, name: str) -> BoardFile | None:
     """Return what there is for a device; None where it has no file at all.
 
     Raises:
         OperatorFault: a file cannot be read, or is another device's.
     """
-    done = board_file(device_file, name)
+    done = locate_board_file(device_file, name)
     fresh = None
-    if device_file != done and device_file.exists() and read_kind(device_file) != LINK:
+    if device_file != done and device_file.exists() and read_file_kind(device_file) != LINK:
         fresh = _read_held(device_file, HOLDS, site, name)
     given = _read_held(done, HANDED, site, name) if done.exists() else None
     if fresh and given and fresh.identity.key_id == given.identity.key_id:
@@ -92,7 +92,7 @@ def load(device_file: Path, site: str, name: str) -> Held | None:
     return fresh or given
 
 
-def read_kind(path: Path) -> str:
+def read_file_kind(path: Path) -> str:
     """Return what a file says it holds, or "" where it cannot be read."""
     try:
         return str(json.loads(path.read_text("utf-8"))["holds"])
@@ -100,7 +100,7 @@ def read_kind(path: Path) -> str:
         return ""  # what is wrong with it is said by who reads it
 
 
-def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
+def bind_to_chip(held: BoardFile, chip: str, marks: Path | None = None) -> BoardFile:
     """Return the file as that board's own; what is known of it is on the disk.
 
     Args:
@@ -125,7 +125,7 @@ def bind_to_chip(held: Held, chip: str, marks: Path | None = None) -> Held:
             {"name": one, "key_id": key, "chip": where}
             for (one, key), where in {**given, (name, key_id): chip}.items()
         ]
-        keyfile.write(marks.with_name(MARKS), MARKED, held.identity.site, rows)
+        keyfile.write_key_file(marks.with_name(MARKS), MARKED, held.identity.site, rows)
     if held.chip:
         return held
     taken = held._replace(chip=chip)
@@ -142,20 +142,22 @@ def _read_marks(devices: Path, site: str) -> dict[tuple[str, bytes], str]:
     def parse(_: keyfile.Row, row: keyfile.Row) -> tuple[tuple[str, bytes], str]:
         return (str(row["name"]), keyfile.parse_key(row, "key_id", 4)), str(row["chip"])
 
-    return dict(keyfile.read(path, MARKED, site, parse)[1])
+    return dict(keyfile.read_key_file(path, MARKED, site, parse)[1])
 
 
-def hand_over(held: Held) -> Held:
+def erase_chain_key(held: BoardFile) -> BoardFile:
     """Return the file without its chain key, which from now on only the board has."""
     if held.given:
         return held
-    done = held._replace(path=board_file(held.path, held.identity.name), chain=b"")
+    done = held._replace(path=locate_board_file(held.path, held.identity.name), chain=b"")
     _write(done, HANDED)
     held.path.unlink()
     return done
 
 
-def renew(held: Held, link: dict[str, Any], plane: list[int] | None = None) -> Held:
+def replace_link_or_plane(
+    held: BoardFile, link: dict[str, Any], plane: list[int] | None = None
+) -> BoardFile:
     """Return the file with another way to the broker, or with its grid elsewhere on the earth."""
     more = held.more if plane is None else {**held.more, "plane": plane}
     found = held._replace(link=link, more=more)
@@ -163,18 +165,18 @@ def renew(held: Held, link: dict[str, Any], plane: list[int] | None = None) -> H
     return found
 
 
-def _write(held: Held, what: str) -> None:
+def _write(held: BoardFile, what: str) -> None:
     row = {key: value for key, value in held.identity._asdict().items() if key != "site"}
     site_key = row.pop("site_key")
     row |= {"limits": list(held.limits), "link": held.link, "chip": held.chip}
     row |= held.more
     if held.chain:
         row["chain"] = held.chain
-    keyfile.write(held.path, what, held.identity.site, [row], site_key=site_key)
+    keyfile.write_key_file(held.path, what, held.identity.site, [row], site_key=site_key)
 
 
-def _read_held(path: Path, what: str, site: str, name: str) -> Held:
-    def make(body: keyfile.Row, row: keyfile.Row) -> Held:
+def _read_held(path: Path, what: str, site: str, name: str) -> BoardFile:
+    def make(body: keyfile.Row, row: keyfile.Row) -> BoardFile:
         ours = [body["site"], str(row["name"]), int(row["sensor"]), int(row["sensors"])]
         ours += [str(row["mode"]), keyfile.parse_key(body, "site_key")]
         ours += [keyfile.parse_key(row, word) for word in ("mac_key", "config_key", "state_key")]
@@ -182,9 +184,9 @@ def _read_held(path: Path, what: str, site: str, name: str) -> Held:
         chain = keyfile.parse_key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
         more = {word: row[word] for word in MORE if word in row}
-        return Held(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, more)
+        return BoardFile(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, more)
 
-    _, rows = keyfile.read(path, what, site, make)
+    _, rows = keyfile.read_key_file(path, what, site, make)
     if len(rows) != 1 or rows[0].identity.name != name:
         raise OperatorFault(
             f"{path} is not the board file of {name}; with another device's file the board would "

@@ -6,7 +6,8 @@ a list of processes, or in a traceback. A file that is brought is read back by i
 
 A board that is interrupted over a cable has a watchdog that still runs: after some seconds it
 resets the board in the middle of whatever is done with it, and each start costs a boot and what
-was left of a lease. So main.py is put aside, and the board starts once more without it (`stop`).
+was left of a lease. So main.py is put aside, and the board starts once more without it
+(`stop_board`).
 """
 
 import binascii
@@ -19,7 +20,7 @@ from typing import Protocol
 
 from ...faults import OperatorFault
 from ..bundle import CONFIG, FOLDER, MAIN
-from .needs import find_heap_kb
+from .needs import find_least_heap_kb
 
 # The last line of a traceback on the board; a release calls its faults by their modules, too.
 RAISED = re.compile(
@@ -53,13 +54,13 @@ class Board(Protocol):
         """Let it start as if its power had come."""
 
 
-def describe_failure(where: str, raised: str) -> BoardFault:
+def make_code_fault(where: str, raised: str) -> BoardFault:
     """Return the fault of code that ended in an exception on a board."""
     if raised.startswith("MemoryError"):
         return BoardFault(
-            f"{where} ran out of memory; {find_heap_kb('_mpy'):.0f} KB of free heap are needed "
-            f"for .mpy, {find_heap_kb('_rom'):.0f} in place in ROMFS. Take a board with more, or "
-            "flash a firmware without what you do not use",
+            f"{where} ran out of memory; {find_least_heap_kb('_mpy'):.0f} KB of free heap are "
+            f"needed for .mpy, {find_least_heap_kb('_rom'):.0f} in place in ROMFS. Take a board "
+            "with more, or flash a firmware without what you do not use",
             raised,
         )
     return BoardFault(
@@ -231,7 +232,7 @@ def copy_files(board: Board, files: dict[str, bytes]) -> list[str]:
     return stale
 
 
-def name_beside(path: str) -> str:
+def make_temporary_name(path: str) -> str:
     """Return where a file is until it takes another's place."""
     return f"{path}.new"
 
@@ -244,7 +245,7 @@ def replace_file(board: Board, path: str, data: bytes) -> None:
     Raises:
         BoardFault: as `copied`.
     """
-    new = name_beside(path)
+    new = make_temporary_name(path)
     copy_files(board, {new: data})
     board.run(_REPLACE % (new, path, path, new, path))
 
@@ -283,13 +284,13 @@ if %(aside)r in names:
 _WORDS = {
     "main": MAIN,
     "aside": ASIDE,
-    "trial": name_beside(CONFIG),
+    "trial": make_temporary_name(CONFIG),
     "config": CONFIG,
     "folder": FOLDER,
 }
 
 
-def stop(board: Board) -> bool:
+def stop_board(board: Board) -> bool:
     """Bring a board to start without its main.py, and wait until it is there.
 
     Returns:
@@ -301,11 +302,11 @@ def stop(board: Board) -> bool:
     if "stopped" not in board.run(_STOP % _WORDS):
         return False
     board.restart()
-    wait(board, PATIENCE_S)
+    wait_for_board(board, PATIENCE_S)
     return True
 
 
-def wait(board: Board, patience_s: float) -> None:
+def wait_for_board(board: Board, patience_s: float) -> None:
     """Wait until a board that was started answers.
 
     Raises:
@@ -326,7 +327,7 @@ def wait(board: Board, patience_s: float) -> None:
             time.sleep(0.5)
 
 
-def resume(board: Board) -> None:
+def resume_board(board: Board) -> None:
     """Give a board the main.py back that was put aside, if one was, and let it start.
 
     A config that was only tried there (`trying`) and never came into force is no more then: no
@@ -360,13 +361,13 @@ def resume_on_fault(board: Board) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         with suppress(OperatorFault):
-            resume(board)
+            resume_board(board)
         raise
     except OperatorFault as fault:
         if isinstance(fault, BoardFault) and not fault.raised:
             raise
         try:
-            resume(board)
+            resume_board(board)
         except OperatorFault as silent:
             raise OperatorFault(f"{fault}. Besides, {silent}") from fault
         raise

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from ...faults import OperatorFault
 from .. import bundle
-from .boards import RAISED, Board, BoardFault, describe_failure
+from .boards import RAISED, Board, BoardFault, make_code_fault
 
 # How the program is started that lives in the folder: its flash is the root of all paths, as on a
 # board. A reset ends it with status 0, and then it starts again; a fault ends it for good.
@@ -161,7 +161,7 @@ def settime():
 """
 
 
-def make_firmware(chip: bytes) -> dict[str, str]:
+def make_stand_in_firmware(chip: bytes) -> dict[str, str]:
     """Return the modules by their path; chip: what the board says as its unique id."""
     return {
         "machine.py": MACHINE % chip,
@@ -182,7 +182,7 @@ while "$0" -X "heapsize=$1" -c "$2" </dev/null; do :; done
 CONSOLE, LINE = "console.txt", 300
 
 
-class StandIn:
+class StandInBoard:
     """A MicroPython in a folder. chip: what it says as its unique id. flash: bytes, or None.
 
     heap_kb: with words of 64 bits all objects are twice as large as on a board.
@@ -208,7 +208,7 @@ class StandIn:
         self._program, self._folder = str(program), folder
         self._heap_kb, self._flash, self._lives = heap_kb, flash, lives
         self._running: subprocess.Popen[bytes] | None = None
-        self._firmware = make_firmware(chip)
+        self._firmware = make_stand_in_firmware(chip)
         for name, text in self._firmware.items():
             (folder / name).write_text(text)
 
@@ -228,7 +228,7 @@ class StandIn:
             return ran.stdout
         said = ran.stdout + ran.stderr
         raised = RAISED.findall(said)
-        raise describe_failure(
+        raise make_code_fault(
             self.where, raised[-1] if raised else f"exit status {ran.returncode}"
         )
 
@@ -263,7 +263,7 @@ class StandIn:
                     start_new_session=True,
                 )
 
-    def console(self) -> str:
+    def read_last_line(self) -> str:
         """Return the last line that its program wrote, since its last start."""
         text = (self._folder / CONSOLE).read_text("utf-8", "replace") if self._lives else ""
         return text.strip().rpartition("\n")[2][:LINE]
@@ -301,7 +301,7 @@ BUSY = ("failed to access", "in use by another program")
 SILENT = ("could not enter raw repl", "timeout waiting for", "could not exec command")
 
 
-def find_program() -> list[str]:
+def find_mpremote() -> list[str]:
     """Return how mpremote is called here.
 
     Raises:
@@ -317,12 +317,12 @@ def find_program() -> list[str]:
     )
 
 
-class Remote:
+class RemoteBoard:
     """A board at an address: "auto", /dev/ttyACM0, COM3, id:SERIAL, socket://HOST:PORT."""
 
     def __init__(self, address: str = "auto", command: list[str] | None = None) -> None:
         self.where = "the board" if address == "auto" else f"the board at {address}"
-        self._address, self._command = address, command or find_program()
+        self._address, self._command = address, command or find_mpremote()
 
     def run(self, code: str) -> str:
         """Return what the code prints; it goes as a file that only its owner can read."""
@@ -345,7 +345,7 @@ class Remote:
                 words += ["+", "fs", "cp", str(file), f":{path}"]
             self._call(*words[1:])
 
-    def deploy(self, image: bytes) -> None:
+    def write_romfs(self, image: bytes) -> None:
         """Write an image of ROMFS into the board's partition; it runs it from its next start."""
         with _folder() as folder:
             file = Path(folder, bundle.IMAGE)
@@ -403,7 +403,7 @@ class Remote:
             )
         raised = RAISED.findall(said.replace("\r", ""))
         if raised and not silent:
-            return describe_failure(self.where, raised[-1])
+            return make_code_fault(self.where, raised[-1])
         if silent:
             return BoardFault(
                 f"{self.where} is there but gives no MicroPython prompt; its raw REPL is how "
@@ -438,7 +438,7 @@ def open_board(address: str, lives: bool = False, fresh: bool = True) -> Board:
         OperatorFault: what speaks to it is not installed, or there is no such folder.
     """
     if not address.startswith(FOLDER):
-        return Remote(address)
+        return RemoteBoard(address)
     folder = Path(address.removeprefix(FOLDER))
     places = os.pathsep.join([os.environ.get("PATH", ""), str(TOOLS)])
     program = shutil.which("micropython", path=places)
@@ -455,7 +455,7 @@ def open_board(address: str, lives: bool = False, fresh: bool = True) -> Board:
         )
     folder.mkdir(0o700, parents=True, exist_ok=True)  # its flash, with keys on it
     # Its name among boards: a folder that is copied is another board, as it must be.
-    return StandIn(program, folder, chip=str(folder.resolve()).encode(), lives=lives)
+    return StandInBoard(program, folder, chip=str(folder.resolve()).encode(), lives=lives)
 
 
 @contextmanager
@@ -469,7 +469,7 @@ def lend_board(address: str, lives: bool) -> Iterator[Board]:
     """
     new = not Path(address.removeprefix(FOLDER)).exists()
     board = open_board(address, lives)
-    if not isinstance(board, StandIn):
+    if not isinstance(board, StandInBoard):
         yield board
         return
     try:

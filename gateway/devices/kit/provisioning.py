@@ -32,27 +32,27 @@ from edge.host.enrol import Ram, shows_more
 
 from ...faults import OperatorFault
 from ...loopback import is_loopback
-from ...service.ledger import pays_at_release
+from ...service.ledger import is_paid_at_release
 from ...settings.deployment import Deployment
 from .. import bundle
 from . import boardfile, boards, modules, releases, selftest, settings, state
-from .boardfile import Held
+from .boardfile import BoardFile
 from .boards import (
     Board,
     BoardFault,
     copy_files,
     list_files,
-    name_beside,
+    make_temporary_name,
     read_file,
     remove_files,
     replace_file,
 )
 from .modules import Interpreter
-from .needs import Took
+from .needs import BoardTimes
 from .siting import derive_steps
 
 
-def find_step(own: dict[str, Any], word: str = "step") -> Any:
+def find_converter_step(own: dict[str, Any], word: str = "step") -> Any:
     """Return the step of the driver that a board is told of, (num, den) of a kelvin, if known.
 
     Args:
@@ -68,24 +68,24 @@ def find_step(own: dict[str, Any], word: str = "step") -> Any:
     return _read_word(Path(driver["file"]), word) if driver and "file" in driver else None
 
 
-def find_count(own: dict[str, Any]) -> int | None:
+def find_sensor_count(own: dict[str, Any]) -> int | None:
     """Return how many sensors the driver reads that a board is told of, if that can be known."""
     driver = own.get("driver")
     if not isinstance(driver, dict) or driver.get("name") not in drivers.NAMES:
         return None
     if isinstance(roms := driver.get("roms"), list) and driver["name"] != "yours":
         return len(roms)
-    found = find_step(own, "sensors")  # none of a driver that reads what is on the wire
+    found = find_converter_step(own, "sensors")  # none of a driver that reads what is on the wire
     return found if isinstance(found, int) else None
 
 
-def check_count(own: dict[str, Any], held: Held) -> None:
+def check_sensor_count(own: dict[str, Any], held: BoardFile) -> None:
     """Check that a driver reads as many sensors as its device stands for.
 
     Raises:
         OperatorFault: it reads more, or fewer.
     """
-    count, who = find_count(own) if held.reads == "temperature" else 1, held.identity
+    count, who = find_sensor_count(own) if held.reads == "temperature" else 1, held.identity
     if count is not None and count != who.sensors:
         raise OperatorFault(
             f"the driver {own['driver']['name']} of the settings reads {count} sensors, but "
@@ -94,8 +94,8 @@ def check_count(own: dict[str, Any], held: Held) -> None:
         )
 
 
-def check_device(
-    deployment: Deployment, asked: Any, board: Held, step: Any, behind: Any = None
+def check_would_answer(
+    deployment: Deployment, asked: Any, board: BoardFile, step: Any, behind: Any = None
 ) -> None:
     """Check that a device would answer a Round of its deployment.
 
@@ -119,7 +119,7 @@ def check_device(
             half = mechanisms.module_of(board.mechanism)
             return str(half.objection(asked, who, held, newest, step, may))
         half, _ = mechanisms.make_half(board.mechanism, who, None, None, False)
-        keyed = pays_at_release(asked.guarantee)
+        keyed = is_paid_at_release(asked.guarantee)
         shown = SealedRound(*(*asked, bytes(KEY_BYTES))) if keyed else asked
         return str(half.objection(shown, who, held, newest))
 
@@ -184,9 +184,9 @@ OTHERWISE = "Take another board, or say --replace"
 ASKED = "as was asked"
 
 
-def check_board(
+def check_may_become(
     board: Board,
-    held: Held,
+    held: BoardFile,
     own: dict[str, Any],
     files: dict[str, bytes] | None,
     otherwise: str | None,
@@ -201,15 +201,15 @@ def check_board(
     Raises:
         OperatorFault: it may not. It stands still then: `resume_on_fault` has it go on.
     """
-    found = modules.examine(board)
+    found = modules.read_interpreter(board)
     brought = modules.choose_modules(board, found, own)[0] if files is None else files
-    modules.check_loads(board, found, brought)
-    check_way(board, found, held)
+    modules.check_board_loads(board, found, brought)
+    check_noise_source_and_broker(board, found, held)
     if otherwise is not None:
-        check_free(board, held.identity.name, otherwise)
+        check_no_other_budget(board, held.identity.name, otherwise)
 
 
-def check_way(board: Board, found: Interpreter, held: Held) -> None:
+def check_noise_source_and_broker(board: Board, found: Interpreter, held: BoardFile) -> None:
     """Check that a board has what a device of this kind draws its noise from, and a broker.
 
     Raises:
@@ -221,10 +221,10 @@ def check_way(board: Board, found: Interpreter, held: Held) -> None:
             "bytes into its noise, which the enrolling machine could repeat otherwise. Flash a "
             "firmware that has it, or enrol the device as keyholder"
         )
-    check_broker(board, held.link["host"])
+    check_broker_host(board, held.link["host"])
 
 
-def check_broker(board: Board, host: str) -> None:
+def check_broker_host(board: Board, host: str) -> None:
     """Check that a board could reach a broker of that name; the board is not asked.
 
     Raises:
@@ -238,7 +238,7 @@ def check_broker(board: Board, host: str) -> None:
         )
 
 
-def check_free(board: Board, name: str, otherwise: str) -> None:
+def check_no_other_budget(board: Board, name: str, otherwise: str) -> None:
     """Check that a board holds no other device's budget, which would be forgotten.
 
     Args:
@@ -250,7 +250,7 @@ def check_free(board: Board, name: str, otherwise: str) -> None:
     if not _there(board):
         return
     try:
-        there = state.read_state(board)
+        there = state.read_board_state(board)
     except BoardFault:
         there = None
     if there is not None and there.name == name:
@@ -271,7 +271,7 @@ Say = Callable[[str], None]
 NOBODYS = b"a chain key that no device has"
 
 
-def try_config(board: Board, held: Held, config: bytes) -> selftest.SensorTrial:
+def try_sensor_with_config(board: Board, held: BoardFile, config: bytes) -> selftest.SensorTrial:
     """Return how a board's sensor is, from a config that is not in force yet.
 
     The config of the trial is a file of its own, which nothing reads but the look here: whatever
@@ -284,10 +284,10 @@ def try_config(board: Board, held: Held, config: bytes) -> selftest.SensorTrial:
     Raises:
         OperatorFault: something is wrong, and it is no device yet.
     """
-    trial = name_beside(bundle.CONFIG)
+    trial = make_temporary_name(bundle.CONFIG)
     copy_files(board, {trial: config})
     found = selftest.try_sensor(board, held.reads, trial)
-    if found.wrong and not held.given and not was_device(board, held):
+    if found.wrong and not held.given and not has_been_device(board, held):
         remove_files(board, [trial])
         raise OperatorFault(
             f"the sensor of {board.where} does not answer as its settings say ({found.wrong}), so "
@@ -297,9 +297,9 @@ def try_config(board: Board, held: Held, config: bytes) -> selftest.SensorTrial:
     return found
 
 
-def rehearse(
+def try_sensor_before_keys(
     board: Board,
-    would: Held,
+    would: BoardFile,
     own: dict[str, Any] | None,
     files: dict[str, bytes] | None,
     say: Say,
@@ -317,24 +317,26 @@ def rehearse(
     Raises:
         OperatorFault: it does not answer. What was written there means nothing to the board.
     """
-    if was_device(board, would):
+    if has_been_device(board, would):
         return
-    boards.stop(board)
-    own = own if own is not None else settings.read_own(board)
-    found = modules.examine(board)
+    boards.stop_board(board)
+    own = own if own is not None else settings.read_board_settings(board)
+    found = modules.read_interpreter(board)
     why = ASKED
     if files is None:
         files, why = modules.choose_modules(board, found, own)
     written = modules.install_modules(board, found, files, own)
     say(_describe_files(files, written, why))
-    try_config(board, would._replace(chain=NOBODYS), settings.make_config(would, own))
-    remove_files(board, [name_beside(bundle.CONFIG)])
+    try_sensor_with_config(
+        board, would._replace(chain=NOBODYS), settings.make_board_config(would, own)
+    )
+    remove_files(board, [make_temporary_name(bundle.CONFIG)])
 
 
-def was_device(board: Board, held: Held) -> bool:
+def has_been_device(board: Board, held: BoardFile) -> bool:
     """Say whether a board has been this device before, under whatever keys."""
     try:
-        there = state.read_state(board)
+        there = state.read_board_state(board)
     except BoardFault as fault:
         if not fault.raised:
             raise
@@ -357,7 +359,7 @@ class Kit(NamedTuple):
     None: as it is.
     """
 
-    held: Held
+    held: BoardFile
     own: dict[str, Any] | None
     files: dict[str, bytes] | None = None
     otherwise: str | None = OTHERWISE
@@ -365,32 +367,32 @@ class Kit(NamedTuple):
     owner: Owner | None = None
 
 
-def provision(board: Board, kit: Kit, say: Say) -> state.State:
+def provision_board(board: Board, kit: Kit, say: Say) -> state.BoardState:
     """Return what the board holds in the end; it was not started.
 
     Raises:
         OperatorFault: it cannot be done, and why; what was done stays, and is not done again.
     """
-    found = modules.examine(board)
-    boards.stop(board)
+    found = modules.read_interpreter(board)
+    boards.stop_board(board)
     try:
-        own = kit.own if kit.own is not None else settings.read_own(board)
+        own = kit.own if kit.own is not None else settings.read_board_settings(board)
         files, why = kit.files, ASKED
         if files is None:
             files, why = modules.choose_modules(board, found, own)
-        modules.check_loads(board, found, files)
+        modules.check_board_loads(board, found, files)
         held = _bind(board, kit, own, found)
-        there = releases.read_updates(board, held.identity.key_id)
+        there = releases.read_update_settings(board, held.identity.key_id)
         if kit.owner is not None:
-            modules.check_takes_releases(board, found)
+            modules.check_heap_for_releases(board, found)
         own = {**own, **(kit.owner(there or {}) if kit.owner else there or {})}
     except OperatorFault:
         with suppress(OperatorFault):
-            boards.resume(board)  # what it was before, it is still
+            boards.resume_board(board)  # what it was before, it is still
         raise
     say(
         f"interpreter  MicroPython {found.version} on {found.platform}, big integers, "
-        f"{found.heap // 1024} KB of heap free, {modules.describe_form(found, files)}"
+        f"{found.heap // 1024} KB of heap free, {modules.describe_module_form(found, files)}"
     )
     say(f"keys         of {held.identity.name}, which no other board can use from now on")
 
@@ -403,18 +405,22 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
         f"self-test    frame {passed.digest}, the same on CPython; {passed.shows}; "
         f"{passed.heap // 1024} KB of heap left"
     )
-    config = settings.make_config(held, own)
-    tried = try_config(board, held, config)
+    config = settings.make_board_config(held, own)
+    tried = try_sensor_with_config(board, held, config)
     say(f"sensor       {tried.wrong or tried.how}")
-    took = None if tried.took_ms is None else Took(tried.took_ms, selftest.measure_slots_ms(board))
-    tick_ms = settings.choose_tick(held, own, took)
-    config = settings.make_config(held, own | {"tick_ms": tick_ms})
+    took = (
+        None
+        if tried.took_ms is None
+        else BoardTimes(tried.took_ms, selftest.measure_slots_ms(board))
+    )
+    tick_ms = settings.choose_board_tick_ms(held, own, took)
+    config = settings.make_board_config(held, own | {"tick_ms": tick_ms})
     here = f"its sensor took {took.sensor_ms} ms here, three slots {took.slots_ms}" if took else ""
     say(f"tick         {tick_ms} ms; {here or 'as reckoned, nothing was measured'}")
     held = _slots(board, held, say)
     replace_file(board, bundle.CONFIG, config)
     say(f"config       {bundle.CONFIG}, read back")
-    releases.clear(board)  # what is on its flash now is what starts
+    releases.remove_releases(board)  # what is on its flash now is what starts
     if "release" in own:
         say(f"releases     over the air, from its owner's number {own['release'] + 1} on")
     elif there is None:
@@ -422,20 +428,20 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
             "releases     none over the air, under its new keys or config; where it is to take "
             "them, run this again with --updates FILE"
         )
-    held = boardfile.hand_over(held)
+    held = boardfile.erase_chain_key(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
     seen = _find_sensor(board, held)
-    if seen.aside:
+    if seen.answers_at_risk:
         say(
-            f"restart      costs up to {seen.aside} answers, which it had paid for ahead to spare "
-            "its flash; a board that works is best left alone"
+            f"restart      costs up to {seen.answers_at_risk} answers, which it had paid for "
+            "ahead to spare its flash; a board that works is best left alone"
         )
-    starts = bundle.read_starts()
+    starts = bundle.read_start_files()
     copy_files(board, starts)
     say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")
     say(
-        f"ready        boot {seen.epoch}, {seen.answers} answers left; the keys on the board are "
-        "those that the gateway knows"
+        f"ready        boot {seen.epoch}, {seen.answers_left} answers left; the keys on the board "
+        "are those that the gateway knows"
     )
     return seen
 
@@ -443,23 +449,23 @@ def provision(board: Board, kit: Kit, say: Say) -> state.State:
 def _describe_files(files: dict[str, bytes], written: list[str], why: str) -> str:
     if not files:
         return f"files        none on its flash: {why}"
-    form = "compiled modules" if modules.find_version(files) else "sources"
+    form = "compiled modules" if modules.find_mpy_version(files) else "sources"
     return (
         f"files        {len(files)}, {len(written)} of them written; every digest is right; "
         f"{form}, {why}"
     )
 
 
-def _bind(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> Held:
+def _bind(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> BoardFile:
     """Return keys that are bound to this board; nothing there is changed yet."""
-    settings.make_config(kit.held, own)  # what the board would refuse is refused now
-    check_way(board, found, kit.held)
+    settings.make_board_config(kit.held, own)  # what the board would refuse is refused now
+    check_noise_source_and_broker(board, found, kit.held)
     if kit.otherwise is not None and not kit.held.chip:
-        check_free(board, kit.held.identity.name, kit.otherwise)
+        check_no_other_budget(board, kit.held.identity.name, kit.otherwise)
     return boardfile.bind_to_chip(kit.held, found.chip, kit.marks)
 
 
-def _slots(board: Board, held: Held, say: Say) -> Held:
+def _slots(board: Board, held: BoardFile, say: Say) -> BoardFile:
     """Bring the slots to be there, once in the life of a key."""
     names, place, found = list_files(board, bundle.FOLDER), Ram(), []
     for i, path in enumerate(bundle.SLOTS):
@@ -479,19 +485,19 @@ def _slots(board: Board, held: Held, say: Say) -> Held:
     if any(record is not None and record.epoch > 0 for record in found):
         say("budget       there already, and begun: left as it is")
         return held
-    for i, first in enumerate(held.slots()):
+    for i, first in enumerate(held.make_first_slots()):
         bound.write(i, first)  # so that no other board begins with a copy of its flash
     # Frames of an older key, which nobody takes any more.
     remove_files(board, [f"{bundle.FOLDER}/{name}" for name in names])
     copy_files(board, {path: place.read(i) for i, path in enumerate(bundle.SLOTS)})
-    pays = state.count_answers(held.limits, held.limits.budget)
+    pays = state.count_affordable_answers(held.limits, held.limits.budget)
     whole = state.describe_budget(held.mechanism, held.limits)
     say(f"budget       {COUNT} slots with {whole}, {pays} answers; read back")
     return held
 
 
-def _find_sensor(board: Board, held: Held) -> state.State:
-    seen = state.read_state(board, held.identity.mac_key)
+def _find_sensor(board: Board, held: BoardFile) -> state.BoardState:
+    seen = state.read_board_state(board, held.identity.mac_key)
     if why := seen.config or seen.lost:
         raise OperatorFault(f"{board.where} cannot use what it was given: {why}")
     if not seen.ours or seen.key != held.identity.key_id.hex():

@@ -40,7 +40,7 @@ def read_record(board: Board) -> release.Record:
     return found
 
 
-def read_updates(board: Board, key_id: bytes) -> dict[str, Any] | None:
+def read_update_settings(board: Board, key_id: bytes) -> dict[str, Any] | None:
     """Return what a board of these keys was told of releases, as its next config is to say it.
 
     {} where it takes none; None where it may have, and can no more: under other keys, or by a
@@ -65,6 +65,6 @@ def read_updates(board: Board, key_id: bytes) -> dict[str, Any] | None:
     return {"update_key": body["update_key"], "release": newest}
 
 
-def clear(board: Board) -> None:
+def remove_releases(board: Board) -> None:
     """Have a board start what is on its flash, and remove what came over the air."""
     board.run(_CLEAR % _PLACES)

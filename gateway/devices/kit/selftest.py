@@ -29,7 +29,7 @@ from edge.host.enrol import Ram, provision
 from edge.mechanisms import disk_half, disk_limits, footprint, secure_sum
 from edge.mechanisms.footprint import exp_floor
 
-from ...mechanisms import USUAL, find
+from ...mechanisms import USUAL, find_mechanism
 from ...service.secure_sum import ciphers
 from ..bundle import CONFIG, FOLDER
 from .boards import Board, BoardFault, parse_lines
@@ -86,7 +86,7 @@ print("frame", hexlify(frame).decode() if frame else node.refusal)
 """
 
 
-class Passed(NamedTuple):
+class SelftestResult(NamedTuple):
     """What the check found: the digest of the frame, and the heap that was left after it."""
 
     digest: str
@@ -94,7 +94,7 @@ class Passed(NamedTuple):
     shows: str = "its readings come back"
 
 
-def check_frame(board: Board, seed: bytes | None = None) -> Passed:
+def compare_frame(board: Board, seed: bytes | None = None) -> SelftestResult:
     """Return the digest of a frame that the board and this machine make alike.
 
     Raises:
@@ -128,13 +128,13 @@ def check_frame(board: Board, seed: bytes | None = None) -> Passed:
     report = post.unpack_report(frame, rootkeys.mac_key(root), topic, NAME)
     chain = rootkeys.chain_at(root, report.epoch)
     rng = entropy.keyed(chain, NAME, report.epoch, report.seq, report.payload[0])
-    opened = list(find(USUAL).unveiling.unveil(asked, report.payload, rng).values)
+    opened = list(find_mechanism(USUAL).unveiling.unveil(asked, report.payload, rng).values)
     if opened != values:
         raise BoardFault(
             f"a test frame of {board.where} opens to other readings than it was made from, so its "
             "reports would be wrong. Run this again, which copies the files again"
         )
-    return Passed(shorten_digest(frame), int(lines["heap"]))
+    return SelftestResult(shorten_digest(frame), int(lines["heap"]))
 
 
 DRAWS = 200  # so that one in a dozen which is drawn wrongly is seen, but for once in a million
@@ -183,7 +183,7 @@ print("own", hexlify(own).decode() if own else node.refusal)
 """
 
 
-def check_places(board: Board, seed: bytes | None = None) -> Passed:
+def compare_answers(board: Board, seed: bytes | None = None) -> SelftestResult:
     """Return the digest of answers that the board and this machine make alike.
 
     Raises:
@@ -226,7 +226,7 @@ def check_places(board: Board, seed: bytes | None = None) -> Passed:
             f"{board.where} answers a test Round with a cell outside the grid; its reports would "
             "be left out of every map. Run this again, which copies the files again"
         )
-    return Passed(
+    return SelftestResult(
         shorten_digest(here), int(lines["heap"]), "it answers with a place of its Round's"
     )
 
@@ -246,7 +246,7 @@ print("made", hexlify(made).decode(), " ".join([str(one) for one in noise]))
 """
 
 
-def check_sums(board: Board) -> Passed:
+def compare_masks(board: Board) -> SelftestResult:
     """Return the digest of what hides numbers in a secure sum, made alike by board and machine.
 
     Raises:
@@ -266,20 +266,20 @@ def check_sums(board: Board) -> Passed:
             "if it happens again, flash MicroPython anew, and report which board it is"
         )
     shows = "its masks and its noise are those of others"
-    return Passed(shorten_digest(made), int(lines["heap"]), shows)
+    return SelftestResult(shorten_digest(made), int(lines["heap"]), shows)
 
 
-def run_selftest(board: Board, mechanism: str) -> Passed:
+def run_selftest(board: Board, mechanism: str) -> SelftestResult:
     """Return what the check found that is of a board's mechanism.
 
     Raises:
-        BoardFault: as `check_frame`, `check_sums`, or `check_places`.
+        BoardFault: as `compare_frame`, `compare_masks`, or `compare_answers`.
     """
-    if find(mechanism).trust == "distributed":
-        return check_sums(board)
-    if find(mechanism).reads == "temperature":
-        return check_frame(board)
-    return check_places(board)
+    if find_mechanism(mechanism).trust == "distributed":
+        return compare_masks(board)
+    if find_mechanism(mechanism).reads == "temperature":
+        return compare_frame(board)
+    return compare_answers(board)
 
 
 def shorten_digest(frame: bytes) -> str:

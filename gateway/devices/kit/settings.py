@@ -32,13 +32,13 @@ from edge.core.wire import topic
 from edge.mechanisms import module_of
 from edge.mechanisms.secure_sum import read_roster
 
-from ...faults import OperatorFault, suggestion, text_of
-from ...mechanisms import find
+from ...faults import OperatorFault, read_small_file, suggest_name
+from ...mechanisms import find_mechanism
 from ..bundle import CONFIG
 from . import needs, siting
-from .boardfile import Held
+from .boardfile import BoardFile
 from .boards import Board, BoardFault, read_file
-from .needs import Plan
+from .needs import DevicePlan
 
 TRIALS = 16  # of the noise of a sum, of which the longest counts
 OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
@@ -49,7 +49,7 @@ CAMERA = "mlx90640"  # of which there is no good driver in MicroPython
 DRIVERS = [name for name in drivers.NAMES if name != CAMERA] + siting.PLACES
 
 
-def read_settings(path: Path) -> dict[str, Any]:
+def read_settings_file(path: Path) -> dict[str, Any]:
     """Return what the operator says of a board.
 
     Raises:
@@ -67,7 +67,7 @@ def read_settings(path: Path) -> dict[str, Any]:
         if word not in OWN:
             raise OperatorFault(
                 f"the settings {path} have an unknown key {word!r}; a device's name and keys come "
-                f"from its enrolment alone; {suggestion(word, OWN)}"
+                f"from its enrolment alone; {suggest_name(word, OWN)}"
             )
     _check(found, f"the settings {path}")
     driver = found.get("driver")
@@ -85,7 +85,7 @@ def _check(own: dict[str, Any], called: str) -> None:
                 above = "it belongs above [driver] and [wifi], at the head of the file"
                 raise OperatorFault(
                     f"{called} have an unknown key {word!r} under [{table}], which a board would "
-                    f"ignore; {above if word in OWN else suggestion(word, words)}"
+                    f"ignore; {above if word in OWN else suggest_name(word, words)}"
                 )
             kind = words[word]
             if not isinstance(value, kind) or isinstance(value, bool):
@@ -106,7 +106,7 @@ def _check(own: dict[str, Any], called: str) -> None:
         )
     raise OperatorFault(
         f"{called} name the driver {name!r}, which a board does not have; "
-        f"{suggestion(name, DRIVERS)}"
+        f"{suggest_name(name, DRIVERS)}"
     )
 
 
@@ -117,7 +117,9 @@ def _driver(file: Path, name: Any) -> Path:
             f"the settings name a file {file} for the driver {name!r}, which is built in; only a "
             'driver of your own has a file. Write name = "yours", or leave file out'
         )
-    text = text_of(file, "the driver", "it is what reads your sensor. Mend file under [driver]")
+    text = read_small_file(
+        file, "the driver", "it is what reads your sensor. Mend file under [driver]"
+    )
     try:
         tree = ast.parse(text)
     except SyntaxError as fault:
@@ -133,7 +135,7 @@ def _driver(file: Path, name: Any) -> Path:
     return file.resolve()
 
 
-def read_own(board: Board) -> dict[str, Any]:
+def read_board_settings(board: Board) -> dict[str, Any]:
     """Return what a board has been told of itself, without keys and link.
 
     Raises:
@@ -156,7 +158,9 @@ def read_own(board: Board) -> dict[str, Any]:
     return own
 
 
-def choose_tick(held: Held, own: dict[str, Any], took: needs.Took | None = None) -> int:
+def choose_board_tick_ms(
+    held: BoardFile, own: dict[str, Any], took: needs.BoardTimes | None = None
+) -> int:
     """Return the tick of a board with these settings: theirs, or a longer one if it needs that.
 
     Args:
@@ -172,7 +176,7 @@ def choose_tick(held: Held, own: dict[str, Any], took: needs.Took | None = None)
     return tick_ms
 
 
-def check_tick(held: Held, own: dict[str, Any]) -> None:
+def check_tick(held: BoardFile, own: dict[str, Any]) -> None:
     """Check that the operator's tick is long enough for an answer, if there is one.
 
     Raises:
@@ -190,7 +194,7 @@ def check_tick(held: Held, own: dict[str, Any]) -> None:
         )
 
 
-def check_sum(held: Held, own: dict[str, Any], asked: Any) -> None:
+def check_sum_tick(held: BoardFile, own: dict[str, Any], asked: Any) -> None:
     """Check that a board's tick holds the noise of the secure sums that its deployment asks for.
 
     Raises:
@@ -202,12 +206,12 @@ def check_sum(held: Held, own: dict[str, Any], asked: Any) -> None:
     streams = [_Counting(Tape(bytes([nth]))) for nth in range(TRIALS)]
     for one in streams:
         half.noise(asked, one)
-    mechanism = find(held.mechanism)
+    mechanism = find_mechanism(held.mechanism)
     first = mechanism.vector_length(asked)
     numbers = max(first, mechanism.vector_most(asked) if mechanism.vector_most else 0)
     draws = math.ceil(max(one.drawn for one in streams) / first * numbers)
     needed_ms = needs.choose_sum_tick_ms(_plan(held, own), draws, numbers)
-    tick_ms = choose_tick(held, own)
+    tick_ms = choose_board_tick_ms(held, own)
     if tick_ms < needed_ms:
         more = f"set tick_ms = {needed_ms} in the settings, or " * (needed_ms <= config.TICK_MOST)
         raise OperatorFault(
@@ -229,7 +233,7 @@ class _Counting:
         return int(self._stream.below(n))
 
 
-def _plan(held: Held, own: dict[str, Any]) -> Plan:
+def _plan(held: BoardFile, own: dict[str, Any]) -> DevicePlan:
     count, limits = held.identity.sensors, held.limits
     plan = needs.plan_device(held.mechanism, own["driver"]["name"], count, limits)
     who: Any = held.identity
@@ -239,7 +243,7 @@ def _plan(held: Held, own: dict[str, Any]) -> Plan:
     return plan._replace(neighbours=roster.k)
 
 
-def make_config(held: Held, own: dict[str, Any]) -> bytes:
+def make_board_config(held: BoardFile, own: dict[str, Any]) -> bytes:
     """Return the bytes of a board's file; its tick is long enough, whatever the settings say.
 
     Raises:
@@ -256,7 +260,7 @@ def make_config(held: Held, own: dict[str, Any]) -> bytes:
     what = "what the board is to be told"
     try:
         told = config.check(body, what)
-        body["tick_ms"] = choose_tick(held, own)
+        body["tick_ms"] = choose_board_tick_ms(held, own)
         config.check(body, what)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from None

@@ -24,7 +24,7 @@ from recovery.noise import Ratio
 from ...faults import OperatorFault
 from ...mechanisms import find_for_deployment
 from ...settings.deployment import Deployment
-from .boardfile import Held
+from .boardfile import BoardFile
 
 AXIS_M = 6378137.0  # a, of WGS 84
 FLAT = 1 / 298.257223563
@@ -46,7 +46,7 @@ class Site(NamedTuple):
     width_mm: int
     height_mm: int
 
-    def where(self, x_mm: float, y_mm: float) -> Point:
+    def find_position(self, x_mm: float, y_mm: float) -> Point:
         """Return latitude and longitude of a point of the grid, on the ellipsoid.
 
         By the plane that touches the corner: over 100 km it is 4 m too long.
@@ -77,7 +77,7 @@ def compute_plane(deployment: Deployment) -> list[int]:
     size = columns * grid.cell_mm, rows * grid.cell_mm
     site = Site(own.corner[0], own.corner[1], own.bearing, *size)
     made = compute_site_plane(site)
-    if (off_mm := measure_error(site, made)) * SHARE > grid.cell_mm:
+    if (off_mm := measure_plane_error_mm(site, made)) * SHARE > grid.cell_mm:
         raise OperatorFault(
             f"the grid is {size[0] / 1e6:.4g} km by {size[1] / 1e6:.4g} km at latitude "
             f"{own.corner[0]:g}; devices treat it as flat and are up to {off_mm / 1000:.3g} m "
@@ -90,7 +90,7 @@ def compute_plane(deployment: Deployment) -> list[int]:
 def compute_site_plane(site: Site) -> list[int]:
     """Return the plane of a site, which touches the ellipsoid in the middle of its grid."""
     x_mm, y_mm = site.width_mm // 2, site.height_mm // 2
-    latitude, longitude = site.where(x_mm, y_mm)
+    latitude, longitude = site.find_position(x_mm, y_mm)
     degree = math.radians(1e-7) * 1000 * plane.UNIT  # of a radius in metres, in millimetres' units
     curve = math.sqrt(1 - E2 * math.sin(math.radians(latitude)) ** 2)
     east = degree * AXIS_M / curve * math.cos(math.radians(latitude))
@@ -105,13 +105,13 @@ def compute_site_plane(site: Site) -> list[int]:
     return [*there, *x, *y, x_mm, y_mm]
 
 
-def measure_error(site: Site, made: list[int]) -> float:
+def measure_plane_error_mm(site: Site, made: list[int]) -> float:
     """Return by how many millimetres a plane is off at the border of its grid, at the most."""
     worst = 0.0
     for part in range(9):
         for x, y in ((part, 0), (part, 8), (0, part), (8, part)):
             here = x * site.width_mm / 8, y * site.height_mm / 8
-            latitude, longitude = site.where(*here)
+            latitude, longitude = site.find_position(*here)
             found = plane.millimetres(made, (round(latitude * 1e7), round(longitude * 1e7)))
             worst = max(worst, math.dist(here, found))
     return worst
@@ -168,7 +168,7 @@ def derive_steps(deployment: Deployment, exponent: int) -> tuple[Ratio, Ratio]:
     return sensors.adc_step or grain, sensors.adc_behind or (0, 1)
 
 
-def check_driver(told: config.Config, held: Held) -> None:
+def check_driver(told: config.Config, held: BoardFile) -> None:
     """Check that a board has a driver that tells what its device is to answer.
 
     Raises:

@@ -26,10 +26,10 @@ from ...service.mqtt.connection import Message
 from ...service.mqtt.service import Link, open_link
 from ...settings.deployment import Deployment, Mqtt
 from ...store.message_rows import EVIDENCE_BYTES
-from ...store.places import has_store, place_of
+from ...store.places import find_place, has_store
 from ...store.reader import open_read_engine
 from ...store.schema import refused, reports
-from ..enrol.check import check_window
+from ..enrol.check import check_budget_window
 from . import boards, link
 from .boards import Board
 from .state import WAITS
@@ -53,7 +53,7 @@ class Frame(NamedTuple):
         return len(self.body)
 
 
-class Heard(NamedTuple):
+class HeardDevice(NamedTuple):
     """What came. boot: that its meta names, 0 for none. forged: frames under another key.
 
     failed: how often its sensor failed, as its diag says. window_s: that its meta says it counts
@@ -75,18 +75,18 @@ class Listener:
         self._who, self._after = who, after
         self._changed = threading.Condition()
         self._began_s = math.inf
-        self.heard = Heard()
+        self.heard = HeardDevice()
         self._frames: dict[tuple[int, int], Frame] = {}  # that came, in this order
 
-    def begin(self) -> None:
+    def start_counting(self) -> None:
         """Count what comes from now on: the board is about to be started."""
         with self._changed:
-            self._began_s, self.heard = time.monotonic(), Heard()
+            self._began_s, self.heard = time.monotonic(), HeardDevice()
             self._frames.clear()
 
-    def take(self, link: Link, message: Message) -> None:
+    def take_message(self, link: Link, message: Message) -> None:
         """Take what came, if it is this device's and of this life."""
-        link.ack(message)
+        link.acknowledge(message)
         leaf = message.topic.rpartition("/")[2]
         with self._changed:
             if leaf == "data":
@@ -99,11 +99,11 @@ class Listener:
                 self.heard = self.heard._replace(state=word)
             self._changed.notify_all()
 
-    def wait_there(self, patience_s: float) -> Heard:
+    def wait_connected(self, patience_s: float) -> HeardDevice:
         """Return what was heard once the device is at the broker, or has no patience left."""
         return self._wait(lambda: bool(self.heard.boot or self.heard.frame), patience_s)
 
-    def wait_frame(self, patience_s: float) -> Heard:
+    def wait_frame(self, patience_s: float) -> HeardDevice:
         """Return what was heard once there is a frame, or none will come, or patience ends."""
         done = ("alert", "exhausted")
         return self._wait(
@@ -111,13 +111,13 @@ class Listener:
             patience_s,
         )
 
-    def wait_more(self, known: int, patience_s: float) -> list[Frame]:
+    def wait_more_frames(self, known: int, patience_s: float) -> list[Frame]:
         """Return the frames after the first `known`, once there is one or patience ends."""
         self._wait(lambda: len(self._frames) > known, patience_s)
         with self._changed:
             return list(self._frames.values())[known:]
 
-    def _wait(self, reached: Any, patience_s: float) -> Heard:
+    def _wait(self, reached: Any, patience_s: float) -> HeardDevice:
         with self._changed:
             self._changed.wait_for(reached, patience_s)
             return self.heard
@@ -159,30 +159,30 @@ class Listener:
 
 
 @contextmanager
-def listen(broker: Mqtt, who: Identity, after: int) -> Iterator[Listener]:
+def listen_for_device(broker: Mqtt, who: Identity, after: int) -> Iterator[Listener]:
     """Listen for a device that had this boot, for as long as the block lasts.
 
     Raises:
         LinkFault: the broker does not answer, or will not have the gateway's user.
     """
     ear, topics = Listener(who, after), [wire.topic(who.site, who.name, leaf) for leaf in HEARD]
-    with open_link(broker, f"heatveil-{who.site}-listen", topics, ear.take):
+    with open_link(broker, f"heatveil-{who.site}-listen", topics, ear.take_message):
         yield ear
 
 
 LOOK_S = 0.2
 
 
-class Fate(NamedTuple):
+class FrameFate(NamedTuple):
     """What the gateway made of a frame. kind and why: "" where it counts."""
 
     kind: str = ""
     why: str = ""
 
 
-def find_fate(
+def find_frame_fate(
     deployment: Deployment, who: Identity, frame: Frame, patience_s: float
-) -> Fate | None:
+) -> FrameFate | None:
     """Return what became of a frame, or None while the gateway has none of it.
 
     Raises:
@@ -202,14 +202,14 @@ def find_fate(
         refused.c.frame == frame.body[:EVIDENCE_BYTES],
     )
     letters = letters.order_by(refused.c.id.desc()).limit(1)
-    engine = open_read_engine(place_of(deployment))
+    engine = open_read_engine(find_place(deployment))
     try:
         while True:
             with engine.connect() as connection:
                 if connection.execute(counts).first() is not None:
-                    return Fate()
+                    return FrameFate()
                 if (letter := connection.execute(letters).first()) is not None:
-                    return Fate(letter.kind, letter.why)
+                    return FrameFate(letter.kind, letter.why)
             if time.monotonic() > until_s:
                 return None
             time.sleep(LOOK_S)
@@ -232,7 +232,7 @@ NOTHING = (
 )
 
 
-def start(
+def start_board(
     board: Board, deployment: Deployment, who: Identity, after: int, wait_s: float, say: Say
 ) -> None:
     """Start a board, and say what is seen of it: at the broker, a frame, at the gateway.
@@ -251,9 +251,9 @@ def start(
         return
     begun = False
     try:
-        with listen(deployment.mqtt, who, after) as ear:
+        with listen_for_device(deployment.mqtt, who, after) as ear:
             begun = True
-            ear.begin()
+            ear.start_counting()
             board.restart()
             heard = _at_broker(ear, who, wait_s, say)
             if heard is not None and hasattr(who, "roster"):
@@ -261,7 +261,9 @@ def start(
                 return
             if heard is not None:
                 if heard.boot:  # else its meta has not come
-                    check_window(deployment.privacy.window_h, {who.name: heard.window_s / 3600})
+                    check_budget_window(
+                        deployment.privacy.window_h, {who.name: heard.window_s / 3600}
+                    )
                 _first_frame(ear, deployment, who, say)
                 return
     except LinkFault as fault:
@@ -274,11 +276,11 @@ def start(
     raise OperatorFault(_silence(board, who, wait_s))
 
 
-def _at_broker(ear: Listener, who: Identity, wait_s: float, say: Say) -> Heard | None:
+def _at_broker(ear: Listener, who: Identity, wait_s: float, say: Say) -> HeardDevice | None:
     say(
         f"at broker    looking for {who.name}, for {wait_s:.0f} s at most (Ctrl-C: it runs anyway)"
     )
-    heard = ear.wait_there(wait_s)
+    heard = ear.wait_connected(wait_s)
     if not heard.boot and heard.frame is None:
         return None
     boot = heard.frame.epoch if heard.frame else heard.boot
@@ -331,11 +333,11 @@ def _until_taken(
         say("gateway      none has run here yet; start it: heatveil serve")
         return
     until_s = time.monotonic() + min(every_s, LONGEST_S) + MARGIN_S
-    known, last = 0, Fate()
-    while frames := ear.wait_more(known, until_s - time.monotonic()):
+    known, last = 0, FrameFate()
+    while frames := ear.wait_more_frames(known, until_s - time.monotonic()):
         known += len(frames)
         for frame in frames:
-            found = find_fate(deployment, who, frame, TAKEN_S)
+            found = find_frame_fate(deployment, who, frame, TAKEN_S)
             if found is None or found.kind == "unknown":
                 say(f"gateway      {NOT_TAKEN}")
                 return
@@ -358,12 +360,12 @@ def _until_taken(
 
 def _silence(board: Board, who: Identity, wait_s: float) -> str:
     """Return why a board is not heard; it is stopped for that, asked, and started again."""
-    said = board.console() if hasattr(board, "console") else ""
-    boards.stop(board)
+    said = board.read_last_line() if hasattr(board, "read_last_line") else ""
+    boards.stop_board(board)
     try:
         why = link.diagnose_link(board)
     finally:
-        boards.resume(board)
+        boards.resume_board(board)
     tried = f"Tried from the board: {why}" if why else NOTHING
     if said:
         tried += f". The last that it said: {said!r}"

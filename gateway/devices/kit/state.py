@@ -15,7 +15,7 @@ from edge.board.assemble import LEASE, SHARE
 from edge.core.budget import Limits, price
 from edge.mechanisms.disk_limits import total_epsilon
 
-from ...mechanisms import USUAL, find
+from ...mechanisms import USUAL, find_mechanism
 from ..bundle import CONFIG, FOLDER
 from .boards import Board, parse_lines
 
@@ -90,7 +90,7 @@ WORDS = ("config", "name", "site", "mode", "key", "driver", "lost", "mended")  #
 WAITS = "its window is spent; it answers again by itself"  # and needs no new keys
 
 
-class State(NamedTuple):
+class BoardState(NamedTuple):
     """What a board says. config and lost: why it has none, or ""; counter 0 where it is lost.
 
     spent: of its budget; where it has a window, of the last one. window: its seconds; 0 for none.
@@ -123,31 +123,37 @@ class State(NamedTuple):
     newest: int = -1
 
     @property
-    def left(self) -> int:
+    def nano_rho_left(self) -> int:
         """Return the nano-rho that may still be spent, lease included."""
         return max(self.limits.budget - self.spent, 0) if self.limits is not None else 0
 
     @property
-    def answers(self) -> int:
+    def answers_left(self) -> int:
         """Return how many answers of the least noise that is."""
-        return count_answers(self.limits, self.left) if self.limits is not None else 0
+        return (
+            count_affordable_answers(self.limits, self.nano_rho_left)
+            if self.limits is not None
+            else 0
+        )
 
     @property
-    def aside(self) -> int:
+    def answers_at_risk(self) -> int:
         """Return how many answers at most were paid for and are lost when it is stopped."""
         if self.limits is None or not self.epoch:
             return 0
-        return max(min(LEASE, count_answers(self.limits, self.limits.budget) // SHARE) - 1, 0)
+        return max(
+            min(LEASE, count_affordable_answers(self.limits, self.limits.budget) // SHARE) - 1, 0
+        )
 
     @property
-    def word(self) -> str:
+    def budget_state(self) -> str:
         """Return what the device would say on its state topic, as far as its budget goes."""
         if self.config or self.lost:
             return "alert"
-        return "ready" if self.left else "exhausted"
+        return "ready" if self.nano_rho_left else "exhausted"
 
 
-def count_answers(held: Limits, left: int) -> int:
+def count_affordable_answers(held: Limits, left: int) -> int:
     """Return how many answers so many nano-rho pay for, with the least noise that is allowed."""
     return left // max(int(price(held, held.exponent, held.variance)), 1)
 
@@ -165,13 +171,13 @@ def describe_budget(mechanism: str, held: Limits, left: int | None = None) -> st
     'epsilon 2 of 8'
     """
     parts = (held.budget,) if left is None else (left, held.budget)
-    if find(mechanism).reads == "temperature":
+    if find_mechanism(mechanism).reads == "temperature":
         return f"{' of '.join(map(str, parts))} nano-rho"
     ratios = [total_epsilon(held._replace(budget=part)) for part in parts]
     return f"epsilon {' of '.join(f'{num / den:.6g}' for num, den in ratios)}"
 
 
-def read_state(board: Board, mac_key: bytes | None = None) -> State:
+def read_board_state(board: Board, mac_key: bytes | None = None) -> BoardState:
     """Return what a board holds; ours where it has this MAC key.
 
     Raises:
@@ -184,7 +190,7 @@ def read_state(board: Board, mac_key: bytes | None = None) -> State:
     numbers = [int(number) for number in lines.get("limits", "").split()]
     shown = binascii.unhexlify(lines.get("shown", ""))
     counter, epoch, spent, newest = counts
-    return State(
+    return BoardState(
         **{word: lines.get(word, "") for word in WORDS},
         mechanism=lines.get("mechanism", USUAL),
         ours=mac_key is not None

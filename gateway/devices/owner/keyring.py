@@ -34,7 +34,7 @@ _PART = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
 
 
 @dataclass
-class Chain:
+class KeyChain:
     """The chain key of a boot: that boot and all later ones follow from it, and none before.
 
     root is there as long as nothing was shredded.
@@ -50,11 +50,11 @@ class Chain:
         self._at = (self.first, self.chain)
 
     @classmethod
-    def of(cls, root: bytes) -> "Chain":
+    def from_root(cls, root: bytes) -> "KeyChain":
         """Return all boots of a root."""
         return cls(bytes(rootkeys.key_id(root)), 1, bytes(rootkeys.first_chain(root)), root)
 
-    def chain_at(self, epoch: int) -> bytes | None:
+    def derive_chain_key(self, epoch: int) -> bytes | None:
         """Return the chain key of a boot, None when it was shredded or is too far ahead."""
         if not self.first <= epoch <= self.first + FURTHEST:
             return None
@@ -64,34 +64,34 @@ class Chain:
         self._at = (epoch, chain)
         return chain
 
-    def epoch_key(self, epoch: int) -> bytes | None:
+    def find_boot_key(self, epoch: int) -> bytes | None:
         """Return the key of a boot, None when it is not held."""
-        chain = self.chain_at(epoch)
+        chain = self.derive_chain_key(epoch)
         return None if chain is None else bytes(epoch_key(chain, epoch))
 
 
 @dataclass(frozen=True)
-class Boots:
+class BootKeys:
     """The keys of some boots: they give away neither the boots before nor those after."""
 
     key_id: bytes
     by_epoch: Mapping[int, bytes] = field(repr=False)
 
-    def epoch_key(self, epoch: int) -> bytes | None:
+    def find_boot_key(self, epoch: int) -> bytes | None:
         """Return the key of a boot, None when it is not held."""
         return self.by_epoch.get(epoch)
 
 
-class Ring(NamedTuple):
+class KeyRing(NamedTuple):
     """What a file of keys holds, by the names of devices."""
 
     site: str
-    held: Mapping[str, Chain | Boots]
+    held: Mapping[str, KeyChain | BootKeys]
 
-    def epoch_key(self, name: str, epoch: int) -> bytes | None:
+    def find_boot_key(self, name: str, epoch: int) -> bytes | None:
         """Return the key of a device's boot, None when it is not held."""
         held = self.held.get(name)
-        return None if held is None else held.epoch_key(epoch)
+        return None if held is None else held.find_boot_key(epoch)
 
 
 def parse_boots(text: str) -> list[int]:
@@ -136,7 +136,7 @@ class _Damaged(ValueError):
     """What is wrong with a file, in words that may be printed."""
 
 
-def read_ring(path: Path, site: str, *holds: str) -> Ring:
+def read_key_ring(path: Path, site: str, *holds: str) -> KeyRing:
     """Return the keys in a file of the owner's, or of somebody who was given some boots.
 
     Args:
@@ -163,10 +163,10 @@ def read_ring(path: Path, site: str, *holds: str) -> Ring:
             "other key takes this noise off. Name the keyholder.json of the enrolment"
             + (", or what heatveil keys grant wrote from it" if EPOCHS in holds else "")
         )
-    return Ring(site, held)
+    return KeyRing(site, held)
 
 
-def write_grant(path: Path, site: str, held: Mapping[str, Boots]) -> None:
+def write_granted_keys(path: Path, site: str, held: Mapping[str, BootKeys]) -> None:
     """Write the keys of some boots to a new file.
 
     Raises:
@@ -181,10 +181,10 @@ def write_grant(path: Path, site: str, held: Mapping[str, Boots]) -> None:
     for name, boots in held.items():
         keys = {str(epoch): key.hex() for epoch, key in sorted(boots.by_epoch.items())}
         rows.append(_check({"name": name, "key_id": boots.key_id.hex(), "epochs": keys}))
-    keyfile.write(path, EPOCHS, site, rows)
+    keyfile.write_key_file(path, EPOCHS, site, rows)
 
 
-def replace_ring(path: Path, site: str, held: Mapping[str, Chain]) -> None:
+def replace_key_ring(path: Path, site: str, held: Mapping[str, KeyChain]) -> None:
     """Replace the owner's file at once, and then overwrite what it held before.
 
     A power cut leaves the old one or the new one. Copies, backups, and what flash memory or the
@@ -203,7 +203,7 @@ def replace_ring(path: Path, site: str, held: Mapping[str, Chain]) -> None:
             rows.append(_check({**row, "from_epoch": chain.first, "chain": chain.chain.hex()}))
     try:
         with path.open("r+b") as old:  # still the old bytes, when their name is gone
-            keyfile.write(path, OWNER, site, rows)
+            keyfile.write_key_file(path, OWNER, site, rows)
             old.write(bytes(os.fstat(old.fileno()).st_size))
             old.flush()
             os.fsync(old.fileno())
@@ -221,19 +221,19 @@ def _check(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**rest, "check": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
-def _hold(row: Mapping[str, Any]) -> Chain | Boots:
+def _hold(row: Mapping[str, Any]) -> KeyChain | BootKeys:
     key_id = keyfile.parse_key(row, "key_id", 4)
     if "root" in row:
-        whole = Chain.of(keyfile.parse_key(row, "root"))
+        whole = KeyChain.from_root(keyfile.parse_key(row, "root"))
         if whole.key_id != key_id:
             raise _Damaged(f"the root of {row['name']} is not that of key {key_id.hex()}")
         return whole
     if row["check"] != _check(row)["check"]:
         raise _Damaged(f"the check of {row['name']} does not fit its keys")
     if "chain" in row:
-        return Chain(key_id, int(row["from_epoch"]), keyfile.parse_key(row, "chain"))
+        return KeyChain(key_id, int(row["from_epoch"]), keyfile.parse_key(row, "chain"))
     epochs = row["epochs"]
-    return Boots(key_id, {int(epoch): keyfile.parse_key(epochs, epoch) for epoch in epochs})
+    return BootKeys(key_id, {int(epoch): keyfile.parse_key(epochs, epoch) for epoch in epochs})
 
 
 def _harmless(fault: Exception) -> str:

@@ -22,21 +22,21 @@ from edge.board.update import topic
 from edge.core import wire
 from edge.host.updates import address_blocks, cut_blocks, pack_manifest, update_key
 
-from ...faults import LinkFault, OperatorFault, suggestion
-from ...output import as_json, write_all
+from ...faults import LinkFault, OperatorFault, suggest_name
+from ...output import make_json_writer, write_all
 from ...service.mqtt.connection import Message
 from ...service.mqtt.pump import Pump
 from ...service.mqtt.service import Link
 from ...settings.deployment import Mqtt
 from ..enrol import keyfile
-from .tighten import SENT_S, escape
+from .tighten import SENT_S, escape_text
 
 HOLDS = "owner's key of releases"
 RELEASE = "a signed release"
 AGAIN = "Sign one: heatveil update --config FILE --updates FILE --out FILE"
 
 
-class Owner(NamedTuple):
+class OwnerFile(NamedTuple):
     """What the owner's file holds. devices: the key id of each that takes releases, by name."""
 
     site: str
@@ -45,7 +45,7 @@ class Owner(NamedTuple):
     devices: Mapping[str, bytes]
 
 
-class Signed(NamedTuple):
+class SignedRelease(NamedTuple):
     """A release as it goes to the broker: nothing in it is secret."""
 
     site: str
@@ -54,7 +54,7 @@ class Signed(NamedTuple):
     manifests: Mapping[str, bytes]  # by the names of devices
 
 
-def load_owner(path: Path, site: str) -> Owner:
+def load_owner_file(path: Path, site: str) -> OwnerFile:
     """Return what an owner's file holds.
 
     Raises:
@@ -70,22 +70,22 @@ def load_owner(path: Path, site: str) -> Owner:
         "boards believe what their owner signs alone. Name the owner's file, or a backup of it; "
         "under a new one every board needs the cable again"
     )
-    body, rows = keyfile.read(path, HOLDS, site, _read_row, mend)
+    body, rows = keyfile.read_key_file(path, HOLDS, site, _read_row, mend)
     newest = int.from_bytes(keyfile.parse_key(body, "newest", 4), "big")
-    return Owner(site, keyfile.parse_key(body, "root"), newest, dict(rows))
+    return OwnerFile(site, keyfile.parse_key(body, "root"), newest, dict(rows))
 
 
 def _read_row(_: keyfile.Row, row: keyfile.Row) -> tuple[str, bytes]:
     return str(row["name"]), keyfile.parse_key(row, "key_id", 4)
 
 
-def _save(path: Path, owner: Owner) -> None:
+def _save(path: Path, owner: OwnerFile) -> None:
     rows = [{"name": name, "key_id": key_id} for name, key_id in owner.devices.items()]
     newest = owner.newest.to_bytes(4, "big")
-    keyfile.write(path, HOLDS, owner.site, rows, root=owner.root, newest=newest)
+    keyfile.write_key_file(path, HOLDS, owner.site, rows, root=owner.root, newest=newest)
 
 
-def admit(
+def admit_board(
     path: Path, who: Any, there: Mapping[str, Any], fresh: Callable[[int], bytes] = os.urandom
 ) -> dict[str, str | int]:
     """Return what a board is told so that it takes its owner's releases; the file is made.
@@ -99,8 +99,8 @@ def admit(
     Raises:
         OperatorFault: the file cannot be read or written.
     """
-    new = Owner(who.site, b"", 0, {})
-    owner = load_owner(path, who.site) if path.exists() else new
+    new = OwnerFile(who.site, b"", 0, {})
+    owner = load_owner_file(path, who.site) if path.exists() else new
     owner = owner._replace(
         root=owner.root or fresh(keyfile.KEY_BYTES),
         devices={**owner.devices, who.name: who.key_id},
@@ -112,9 +112,9 @@ def admit(
     return {"update_key": key.hex(), "release": owner.newest}
 
 
-def sign(
+def sign_release(
     path: Path, site: str, files: Mapping[str, bytes], mpy: int, names: Iterable[str] = ()
-) -> Signed:
+) -> SignedRelease:
     """Return a release of these files for devices of the owner's, all of them where none is named.
 
     Args:
@@ -123,12 +123,12 @@ def sign(
     Raises:
         OperatorFault: a device was given no key by this owner.
     """
-    owner = load_owner(path, site)
+    owner = load_owner_file(path, site)
     for name in names:
         if name not in owner.devices:
             raise OperatorFault(
                 f"{name} was not provisioned with {path}, and believes nobody's releases; "
-                f"{suggestion(name, owner.devices)}, or bring it the key by cable: heatveil "
+                f"{suggest_name(name, owner.devices)}, or bring it the key by cable: heatveil "
                 f"provision {name} --updates {path}"
             )
     chosen = list(dict.fromkeys(names)) or list(owner.devices)
@@ -143,10 +143,10 @@ def sign(
     for name in chosen:
         key = update_key(owner.root, site, name, owner.devices[name])
         manifests[name] = bytes(pack_manifest(owner.newest, files, mpy, key, site, name))
-    return Signed(site, owner.newest, cut_blocks(files), manifests)
+    return SignedRelease(site, owner.newest, cut_blocks(files), manifests)
 
 
-def save(path: Path, signed: Signed) -> None:
+def save_release(path: Path, signed: SignedRelease) -> None:
     """Write a signed release, for whoever brings it to the broker."""
 
     def text(data: bytes) -> str:
@@ -155,7 +155,7 @@ def save(path: Path, signed: Signed) -> None:
     manifests = {name: text(manifest) for name, manifest in signed.manifests.items()}
     body = {"holds": RELEASE, "site": signed.site, "number": signed.number}
     body |= {"blocks": [text(block) for block in signed.blocks], "manifests": manifests}
-    write_all({path: as_json({**body, "check": _digest(body)})})
+    write_all({path: make_json_writer({**body, "check": _digest(body)})})
 
 
 def _digest(body: Mapping[str, Any]) -> str:
@@ -164,7 +164,7 @@ def _digest(body: Mapping[str, Any]) -> str:
     return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def load(path: Path, site: str, devices: Collection[str]) -> Signed:
+def load_release(path: Path, site: str, devices: Collection[str]) -> SignedRelease:
     """Return a signed release. Nothing of the file is believed that could name a topic.
 
     Args:
@@ -187,7 +187,7 @@ def load(path: Path, site: str, devices: Collection[str]) -> Signed:
             )
         blocks = [base64.b64decode(block) for block in body["blocks"]]
         manifests = {str(name): base64.b64decode(data) for name, data in body["manifests"].items()}
-        found = Signed(body["site"], int(body["number"]), blocks, manifests)
+        found = SignedRelease(body["site"], int(body["number"]), blocks, manifests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         lost = isinstance(fault, FileNotFoundError)
         why = "is not there" if lost else f"is no signed release ({type(fault).__name__})"
@@ -208,7 +208,7 @@ def load(path: Path, site: str, devices: Collection[str]) -> Signed:
     return found
 
 
-def choose(signed: Signed, names: Collection[str]) -> Signed:
+def select_devices(signed: SignedRelease, names: Collection[str]) -> SignedRelease:
     """Return a release for these of its devices alone; for all of them where none is named.
 
     Raises:
@@ -218,16 +218,17 @@ def choose(signed: Signed, names: Collection[str]) -> Signed:
         if name not in signed.manifests:
             raise OperatorFault(
                 f"release {signed.number} was not signed for {name}, which would refuse it. Sign "
-                f"one with --device {name}, or name another: {suggestion(name, signed.manifests)}"
+                f"one with --device {name}, or name another: "
+                f"{suggest_name(name, signed.manifests)}"
             )
     chosen = names or signed.manifests
     return signed._replace(manifests={name: signed.manifests[name] for name in chosen})
 
 
-class Progress:
+class ReleaseProgress:
     """What devices say of a release; filled on the pump's thread. Nothing of it is proved."""
 
-    def __init__(self, signed: Signed) -> None:
+    def __init__(self, signed: SignedRelease) -> None:
         self._signed = signed
         self._changed = threading.Condition()
         self.coming: set[str] = set()  # they took the manifest
@@ -239,9 +240,9 @@ class Progress:
         self.beyond: dict[str, int] = {}  # releases that are newer than this one, where they run
         self._trying: set[str] = set()  # another release first, and refuse this one meanwhile
 
-    def take(self, link: Link, message: Message) -> None:
+    def take_message(self, link: Link, message: Message) -> None:
         """Take what a device says of the release that was sent."""
-        link.ack(message)
+        link.acknowledge(message)
         _, name, leaf = message.topic.rsplit("/", 2)
         if name not in self._signed.manifests:
             return
@@ -260,18 +261,18 @@ class Progress:
             self.coming.add(name)
             self.refused.pop(name, None)
         else:
-            self.refused[name] = escape(str(said["why"]))
+            self.refused[name] = escape_text(str(said["why"]))
 
     def _meta(self, name: str, said: Any) -> None:
         (self._trying.add if said["trial"] is True else self._trying.discard)(name)
-        self.last_words[name] = escape(str(said.get("update") or ""))
+        self.last_words[name] = escape_text(str(said.get("update") or ""))
         if said["release"] > self._signed.number:
             self.beyond[name] = said["release"]
         if said["release"] == self._signed.number and said["trial"] is False:
             self.running.add(name)
             self.refused.pop(name, None)
 
-    def wait(self, patience_s: float) -> bool:
+    def wait_for_all(self, patience_s: float) -> bool:
         """Say whether every device runs the release or refused it, before patience ended."""
 
         def ended() -> bool:
@@ -282,7 +283,7 @@ class Progress:
             return self._changed.wait_for(ended, patience_s)
 
 
-def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
+def send_release(broker: Mqtt, signed: SignedRelease, patience_s: float) -> ReleaseProgress:
     """Retain a release at the broker, its blocks first; return what became of it meanwhile.
 
     What a device confirmed is taken back from the broker, or it would be refused at each start.
@@ -291,16 +292,16 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
         LinkFault: the broker does not answer, will not have us, or did not take all of it.
         OperatorFault: a device says that it runs a newer one; none is told of this one then.
     """
-    seen = Progress(signed)
+    seen = ReleaseProgress(signed)
     with Pump("update") as pump:
         link = Link(
             broker,
             f"heatveil-{signed.site}-update",
             pump,
             subscribe=[wire.topic(signed.site, "+", leaf) for leaf in ("ack", "meta")],
-            on_message=seen.take,
+            on_message=seen.take_message,
             lasting=False,
-        ).wait()
+        ).wait_connected()
         try:
             blocks = address_blocks(signed.site, signed.blocks)
             _retain(broker, link, blocks)
@@ -313,7 +314,7 @@ def send(broker: Mqtt, signed: Signed, patience_s: float) -> Progress:
                 )
             manifests = {topic(signed.site, name): one for name, one in signed.manifests.items()}
             _retain(broker, link, manifests)
-            seen.wait(patience_s)
+            seen.wait_for_all(patience_s)
             for name in sorted(seen.running):
                 link.publish(topic(signed.site, name), b"", retain=True)
             link.wait_until_sent(SENT_S)

@@ -17,7 +17,7 @@ from ..enrol.enrol import Devices
 SENT_S = 5.0  # for the broker to have taken what was published
 
 
-class Answers:
+class LimitAnswers:
     """What devices say to the limits that they were sent; filled on the pump's thread."""
 
     def __init__(self, sent: Mapping[str, Any]) -> None:
@@ -26,9 +26,9 @@ class Answers:
         self.taken: set[str] = set()
         self.refused: dict[str, str] = {}
 
-    def take(self, link: Link, message: Message) -> None:
+    def take_message(self, link: Link, message: Message) -> None:
         """Take an answer; one to other limits, or from anybody else, is none."""
-        link.ack(message)
+        link.acknowledge(message)
         name = message.topic.split("/")[-2]
         try:
             said = json.loads(message.payload)
@@ -42,10 +42,10 @@ class Answers:
                 self.taken.add(name)
                 self.refused.pop(name, None)
             elif version in (self._sent[name].version, None) and name not in self.taken:
-                self.refused[name] = escape(str(why))
+                self.refused[name] = escape_text(str(why))
             self._changed.notify_all()
 
-    def wait(self, patience_s: float) -> None:
+    def wait_for_all(self, patience_s: float) -> None:
         """Return when every device has answered, or patience is at its end."""
         with self._changed:
             self._changed.wait_for(
@@ -53,23 +53,23 @@ class Answers:
             )
 
 
-def exchange(
+def send_limits(
     broker: Mqtt, devices: Devices, sent: Mapping[str, Any], patience_s: float
-) -> Answers:
+) -> LimitAnswers:
     """Publish limits, each signed for its device and retained, and return what came back.
 
     Raises:
         LinkFault: the broker does not answer, will not have us, or did not take all of them.
     """
     site = devices.site
-    answers = Answers(sent)
+    answers = LimitAnswers(sent)
     heard = [wire.topic(site, "+", "ack")]
-    with open_link(broker, f"heatveil-{site}-tighten", heard, answers.take) as link:
+    with open_link(broker, f"heatveil-{site}-tighten", heard, answers.take_message) as link:
         for name, one in sent.items():
             where = tightening.topic(site, name)
             message = post.pack_limits(one, devices.by_name[name].config_key, where)
             link.publish(where, message, retain=True)
-        answers.wait(patience_s)
+        answers.wait_for_all(patience_s)
         if not link.wait_until_sent(SENT_S):
             raise LinkFault(
                 f"the broker at {broker.host}:{broker.port} did not accept all limits within "
@@ -80,6 +80,6 @@ def exchange(
     return answers
 
 
-def escape(text: str) -> str:
+def escape_text(text: str) -> str:
     """Return what somebody on the broker wrote, safe for a terminal."""
     return "".join(one if one.isprintable() else " " for one in text)[:400]

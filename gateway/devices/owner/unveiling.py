@@ -31,7 +31,7 @@ from edge.core import entropy, wire
 from edge.host import post
 
 from ...faults import OperatorFault
-from ...mechanisms import TABLE, find
+from ...mechanisms import TABLE, find_mechanism
 from ...store.schema import SCHEMA
 from ..enrol.enrol import Devices
 
@@ -62,7 +62,7 @@ CREATE TABLE left_out (device TEXT NOT NULL, epoch INTEGER NOT NULL, why TEXT NO
 """
 
 
-class Row(NamedTuple):
+class ExactReading(NamedTuple):
     """One exact reading."""
 
     device: str
@@ -76,7 +76,7 @@ class Row(NamedTuple):
     note: str
 
 
-class LeftOut(NamedTuple):
+class UnopenedFrames(NamedTuple):
     """Frames of one boot that were not opened, and why."""
 
     device: str
@@ -85,7 +85,7 @@ class LeftOut(NamedTuple):
     frames: int
 
 
-def check_new(out: Path, database: Path) -> None:
+def check_output_path(out: Path, database: Path) -> None:
     """Check that readings may be kept at this place.
 
     Raises:
@@ -116,7 +116,10 @@ def check_new(out: Path, database: Path) -> None:
 
 
 def write_readings(
-    out: Path, site: str, rows: Iterable[Row], left: Callable[[], Iterable[LeftOut]]
+    out: Path,
+    site: str,
+    rows: Iterable[ExactReading],
+    left: Callable[[], Iterable[UnopenedFrames]],
 ) -> None:
     """Write a new file, whole or not at all, readable by its owner alone.
 
@@ -149,7 +152,10 @@ def write_readings(
 
 
 def _sqlite(
-    path: Path, site: str, rows: Iterable[Row], left: Callable[[], Iterable[LeftOut]]
+    path: Path,
+    site: str,
+    rows: Iterable[ExactReading],
+    left: Callable[[], Iterable[UnopenedFrames]],
 ) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as file:
         file.execute("PRAGMA journal_mode=OFF")  # nobody else sees the file before it is whole
@@ -162,12 +168,15 @@ def _sqlite(
 
 
 def _csv(
-    path: Path, site: str, rows: Iterable[Row], left: Callable[[], Iterable[LeftOut]]
+    path: Path,
+    site: str,
+    rows: Iterable[ExactReading],
+    left: Callable[[], Iterable[UnopenedFrames]],
 ) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         file.writelines(f"# {words}\n" for words in (*WORDS, f"site {site}"))
         table = csv.writer(file, lineterminator="\n")
-        table.writerow(Row._fields)
+        table.writerow(ExactReading._fields)
         table.writerows(rows)
         file.writelines(
             f"# left out: {frames} of {device}, boot {epoch}: {why}\n"
@@ -184,7 +193,7 @@ ALL: RoundRange = (0, 1 << 48)
 _OF_THESE = "WHERE ?1 = 0 OR round IN (SELECT name FROM rounds WHERE number BETWEEN ?1 AND ?2)"
 
 
-class Stored(NamedTuple):
+class StoredReport(NamedTuple):
     """A report as the gateway keeps it; nothing in it is believed before its MAC is checked."""
 
     device: str
@@ -195,14 +204,14 @@ class Stored(NamedTuple):
     key_id: bytes  # of the enrolment under which it came
 
 
-class Source:
+class ReportSource:
     """An open database. Made by `reading`."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, log: Path | None) -> None:
         """Take a connection, and the log that must not appear while it is used."""
         self._connection, self._path, self._log = connection, path, log
 
-    def rounds(self, site: str, site_key: bytes) -> Mapping[bytes, Any]:
+    def read_rounds(self, site: str, site_key: bytes) -> Mapping[bytes, Any]:
         """Return the rounds that the site signed, by their four-byte names."""
         found: dict[bytes, Any] = {}
         rows = self._connection.execute("SELECT name, mechanism, message FROM rounds")
@@ -215,12 +224,12 @@ class Source:
                 found[name] = plan
         return found
 
-    def count(self, rounds: RoundRange) -> int:
+    def count_reports(self, rounds: RoundRange) -> int:
         """Return how many reports there are of rounds with these numbers."""
         rows = self._connection.execute(f"SELECT count(*) FROM reports {_OF_THESE}", rounds)
         return int(rows.fetchone()[0])
 
-    def reports(self, rounds: RoundRange) -> Iterator[Stored]:
+    def read_reports(self, rounds: RoundRange) -> Iterator[StoredReport]:
         """Yield the reports of every device, in the order of device, boot and message.
 
         Args:
@@ -233,7 +242,7 @@ class Source:
         statement = f"SELECT device, epoch, seq, round, frame, key_id FROM reports {_OF_THESE} "
         try:  # here, or its reader would be taken for the one at fault
             rows = self._connection.execute(statement + "ORDER BY device, epoch, seq", rounds)
-            yield from map(Stored._make, rows)
+            yield from map(StoredReport._make, rows)
         except sqlite3.Error as fault:
             raise _unread(self._path, fault) from fault
         if self._log is not None and self._log.exists():
@@ -242,7 +251,7 @@ class Source:
                 "missing. Nothing was written; run this again"
             )
 
-    def boots(self) -> dict[tuple[str, bytes], int]:
+    def read_newest_boots(self) -> dict[tuple[str, bytes], int]:
         """Return the newest boot that was heard of each device, under each of its keys."""
         try:
             rows = self._connection.execute("SELECT device, key_id, epoch FROM newest").fetchall()
@@ -252,7 +261,7 @@ class Source:
 
 
 @contextmanager
-def open_source(path: Path, site: str) -> Iterator[Source]:
+def open_source(path: Path, site: str) -> Iterator[ReportSource]:
     """Open the database of a site for reading alone, as it stands at this moment.
 
     Raises:
@@ -271,7 +280,7 @@ def open_source(path: Path, site: str) -> Iterator[Source]:
         connection.execute("PRAGMA query_only=ON")
         connection.execute("BEGIN")
         _check(connection, path, site)
-        yield Source(connection, path, log if idle else None)
+        yield ReportSource(connection, path, log if idle else None)
     except sqlite3.Error as fault:
         raise _unread(path, fault) from fault
     finally:
@@ -314,11 +323,11 @@ SPOILT = "the key of this boot does not fit: it gives readings that no sensor ha
 class Keys(Protocol):
     """Who has the keys of boots."""
 
-    def epoch_key(self, name: str, epoch: int) -> bytes | None:
+    def find_boot_key(self, name: str, epoch: int) -> bytes | None:
         """Return the key of a device's boot, None when it is not among them."""
 
 
-class Opening:
+class UnveilingPass:
     """One pass over the frames; afterwards `left` says what was left out."""
 
     def __init__(self, devices: Devices, rounds: Mapping[bytes, Any], keys: Keys) -> None:
@@ -328,14 +337,14 @@ class Opening:
         self._drawn_from: tuple[Any, Any] = None, None  # of which params, for how many sensors
 
     @property
-    def left(self) -> list[LeftOut]:
+    def left(self) -> list[UnopenedFrames]:
         """What was left out so far."""
-        return [LeftOut(*place, frames) for place, frames in self._left.items()]
+        return [UnopenedFrames(*place, frames) for place, frames in self._left.items()]
 
-    def rows(self, reports: Iterable[Stored]) -> Iterator[Row]:
+    def unveil_reports(self, reports: Iterable[StoredReport]) -> Iterator[ExactReading]:
         """Yield the readings of reports that come ordered by device and boot."""
         for (name, epoch), boot in groupby(reports, key=lambda stored: stored[:2]):
-            opened: list[list[Row]] = []
+            opened: list[list[ExactReading]] = []
             for stored in boot:
                 found = self._open_report(stored)
                 if isinstance(found, str):
@@ -350,7 +359,7 @@ class Opening:
                 self.readings += len(rows)
                 yield from rows
 
-    def _open_report(self, stored: Stored) -> list[Row] | str:
+    def _open_report(self, stored: StoredReport) -> list[ExactReading] | str:
         """Return the readings behind a report, or why it is not opened."""
         device = self._devices.by_name.get(stored.device)
         if device is None:
@@ -365,7 +374,7 @@ class Opening:
         plan = self._rounds.get(report.round)
         if plan is None or plan.mechanism not in TABLE:
             return UNASKED
-        half = find(plan.mechanism).unveiling
+        half = find_mechanism(plan.mechanism).unveiling
         # One more parameter asks for noise from tables.
         if half is None or len(plan.params) not in (half.PARAMS, half.PARAMS + 1):
             return UNASKED
@@ -373,7 +382,7 @@ class Opening:
             return MISPLACED
         if device.mode == "sealed":
             return SEALED
-        key = self._keys.epoch_key(device.name, report.epoch)
+        key = self._keys.find_boot_key(device.name, report.epoch)
         if key is None:
             return CLOSED
         try:
@@ -390,7 +399,9 @@ class Opening:
         return self._drawn_from[1]
 
 
-def _readings(half: Any, plan: Any, report: Any, key: bytes, tables: Any) -> list[Row] | str:
+def _readings(
+    half: Any, plan: Any, report: Any, key: bytes, tables: Any
+) -> list[ExactReading] | str:
     params, most = half.params_of(plan), (1 << (half.bits(plan) - 1)) - 1
     first, *blurred = report.payload
     rng = entropy.open_epoch(key, report.sender, report.epoch, report.seq, first)
@@ -399,11 +410,11 @@ def _readings(half: Any, plan: Any, report: Any, key: bytes, tables: Any) -> lis
     for sensor, grains in enumerate(opened.values, first):
         where = (report.sender, report.epoch, report.seq, plan.number, sensor)
         if abs(blurred[sensor - first]) >= most:
-            rows.append(Row(*where, None, params.exponent, None, CUT))
+            rows.append(ExactReading(*where, None, params.exponent, None, CUT))
             continue
         if not params.low <= grains <= params.high:
             return SPOILT
         note = CLAMPED if grains in (params.low, params.high) else ""
         kelvin = math.ldexp(grains, -params.exponent)
-        rows.append(Row(*where, grains, params.exponent, kelvin, note))
+        rows.append(ExactReading(*where, grains, params.exponent, kelvin, note))
     return rows

@@ -23,8 +23,8 @@ from recovery.distance import wasserstein2
 from recovery.noise import Ratio
 
 from . import disk_traces as traces
-from .disk_peers import AUTO, DAM_AUTO, Setting, privacy, recover
-from .disk_traces import LONGEST, TRAJECTORIES, Walks, walk
+from .disk_peers import AUTO, DAM_AUTO, Setting, find_privacy, recover_map
+from .disk_traces import LONGEST, TRAJECTORIES, Walks, draw_walks
 from .figures import (
     Figure,
     Finding,
@@ -33,12 +33,12 @@ from .figures import (
     Results,
     Task,
     Value,
-    best_of,
+    check_falling,
+    check_lowest,
     combine_findings,
-    is_falling,
-    judge,
+    judge_claim,
 )
-from .people import CITY, STAND_IN, SYNTHETIC, count, crowd
+from .people import CITY, STAND_IN, SYNTHETIC, count_in_cells, draw_data_set
 from .picture import UNIFORM
 
 SETS = (*SYNTHETIC, CITY)
@@ -48,10 +48,10 @@ LARGE = tuple(name for name in SMALL if name != "HUEM")
 WORST = "worst log-ratio of one answer, MNormal"
 
 
-def ratio(text: str) -> Ratio:
+def parse_ratio(text: str) -> Ratio:
     """Return a decimal as a ratio.
 
-    >>> ratio("3.5")
+    >>> parse_ratio("3.5")
     (7, 2)
     """
     return Fraction(text).as_integer_ratio()
@@ -74,42 +74,42 @@ FACTORS = (0.33, 0.67, 1.0, 1.33, 1.67)
 def measure_by_radius(task: Task) -> Iterator[Value]:
     """Yield the error at one radius, in parts of the best; the paper rounds it to whole cells."""
     name, factor = str(task.place[0]), float(task.place[1])
-    people = count(crowd(name, task.seed, task.scale, task.points), 15)
+    people = count_in_cells(draw_data_set(name, task.seed, task.scale, task.points), 15)
     best = choose_radius(float(EPSILON), (15, 15))
-    setting = Setting((15, 15), ratio(EPSILON), float(round(factor * best)))
+    setting = Setting((15, 15), parse_ratio(EPSILON), float(round(factor * best)))
     for line in ("DAM", "DAM-NS", "HUEM", "area"):
-        found = recover(line, people, setting, _world(task, line, factor))
+        found = recover_map(line, people, setting, _world(task, line, factor))
         yield Value(f"W2 in cells, {name}", line, factor, measure_w2_cells(people, found))
     even = measure_w2_cells(people, np.ones(people.shape))
     yield Value(f"W2 in cells, {name}", UNIFORM, factor, even)
 
 
-def best_radius(results: Results) -> Finding:
+def check_best_radius(results: Results) -> Finding:
     """Return whether the ends are worse than the best radius."""
     asked = {
-        f"{panel} {end:g}": results.less(panel, ("DAM", 1.0), ("DAM", end))
-        for panel in results.panels()
+        f"{panel} {end:g}": results.compare_lines(panel, ("DAM", 1.0), ("DAM", end))
+        for panel in results.list_panels()
         for end in (FACTORS[0], FACTORS[-1])
     }
-    return judge(asked, "DAM at the best radius below DAM at both ends: ")
+    return judge_claim(asked, "DAM at the best radius below DAM at both ends: ")
 
 
 # Figures 9 and 13: the distance of all mechanisms by d and by epsilon.
 
 
-def compare(task: Task) -> Iterator[Value]:
+def compare_mechanisms(task: Task) -> Iterator[Value]:
     """Yield the error of every mechanism of one set of people at one d and epsilon."""
     name, side, text = str(task.place[0]), int(task.place[1]), str(task.place[2])
-    epsilon = ratio(text)
-    people = count(crowd(name, task.seed, task.scale, task.points), side)
+    epsilon = parse_ratio(text)
+    people = count_in_cells(draw_data_set(name, task.seed, task.scale, task.points), side)
     at = float(side) if _by_side(task.figure) else float(text)
     for line in SMALL if side <= 5 else LARGE:
         if line == "SEM-Geo-I" and task.scale < 1 and side > 1 and float(text) < 2:
             continue  # sets of a dozen cells, half a minute a run
-        found = recover(line, people, Setting((side, side), epsilon), _world(task, line))
+        found = recover_map(line, people, Setting((side, side), epsilon), _world(task, line))
         yield Value(f"W2 in cells, {name}", line, at, measure_w2_cells(people, found))
         if task.run == 0 and name == "MNormal":
-            worst = privacy(line, (side, side), epsilon).worst_log_ratio
+            worst = find_privacy(line, (side, side), epsilon).worst_log_ratio
             if math.isfinite(worst):
                 yield Value(WORST, line, at, worst)
     even = measure_w2_cells(people, np.ones(people.shape))
@@ -121,11 +121,11 @@ def _by_side(figure: str) -> bool:
 
 
 def _near(results: Results, line: str) -> Finding:
-    return best_of(results, "DAM", (line,), "W2")
+    return check_lowest(results, "DAM", (line,), "W2")
 
 
 def _grows(results: Results) -> Finding:
-    return is_falling(results, "DAM", "W2", rises=True)
+    return check_falling(results, "DAM", "W2", rises=True)
 
 
 # Figures 10 to 12: Theorems VI.1 to VI.4 word for word, beside what counting cells one by one
@@ -135,14 +135,14 @@ def _grows(results: Results) -> Finding:
 Cell = tuple[int, int]
 
 
-class Counted(NamedTuple):
+class InnerCells(NamedTuple):
     """Cells strictly between the axis and the diagonal of one eighth."""
 
     mixed: int  # crossed by the circle, centre outside
     high: int  # centre inside
 
 
-def list_crossed(radius: int) -> list[Cell]:
+def list_crossed_cells(radius: int) -> list[Cell]:
     """Return the cells that Theorem VI.3 lists as crossed with their centre outside."""
     width = math.ceil(radius / math.sqrt(2) - 0.5)
     corner = math.floor(radius / math.sqrt(2) - 0.5) * math.sqrt(2) + 1 / math.sqrt(2)
@@ -154,7 +154,7 @@ def list_crossed(radius: int) -> list[Cell]:
     ]
 
 
-def area(cell: Cell, radius: int) -> float:
+def compute_shrunken_area(cell: Cell, radius: int) -> float:
     """Return Theorem VI.1's area of a crossed cell's shrunken rectangle, of any sign and size."""
     x, y = cell
     nearer = radius / math.hypot(x, y) - 1
@@ -163,7 +163,7 @@ def area(cell: Cell, radius: int) -> float:
 
 def count_inside(radius: int) -> float:
     """Return Theorem VI.4's number of cells with their centre inside."""
-    width, listed = math.ceil(radius / math.sqrt(2) - 0.5), list_crossed(radius)
+    width, listed = math.ceil(radius / math.sqrt(2) - 0.5), list_crossed_cells(radius)
     return width * (width - 2 * len(listed) - 1) / 2 + sum(x for x, _ in listed)
 
 
@@ -172,10 +172,10 @@ def count_untouched(side: int, radius: int) -> int:
     return side**2 + 4 * radius * side - 4 * radius - 1
 
 
-def count_cells(radius: int) -> Counted:
+def count_inner_cells(radius: int) -> InnerCells:
     """Return what Theorems VI.3 and VI.4 say, by looking at every cell."""
     eighth = [(x, y) for x in range(1, radius + 2) for y in range(1, x)]
-    return Counted(
+    return InnerCells(
         mixed=sum(
             not has_centre_inside(x, y, radius) and touches_disk(x, y, radius) for x, y in eighth
         ),
@@ -183,7 +183,7 @@ def count_cells(radius: int) -> Counted:
     )
 
 
-def weights(radius: int, epsilon: float) -> dict[Cell, float]:
+def compute_printed_weights(radius: int, epsilon: float) -> dict[Cell, float]:
     """Return the printed mechanism's weights in the eighth, where far cells weigh 1.
 
     Cells that the list holds weigh by their area, also where their centre is inside. The crossed
@@ -196,8 +196,8 @@ def weights(radius: int, epsilon: float) -> dict[Cell, float]:
         for y in range(x + 1)
         if has_centre_inside(x, y, radius)
     }
-    for cell in list_crossed(radius):
-        found[cell] = 1.0 + area(cell, radius) * more
+    for cell in list_crossed_cells(radius):
+        found[cell] = 1.0 + compute_shrunken_area(cell, radius) * more
     step = radius / math.sqrt(2) - 0.5
     corner = math.floor(step) + 1
     if not has_centre_inside(corner, corner, radius):
@@ -208,14 +208,14 @@ def weights(radius: int, epsilon: float) -> dict[Cell, float]:
 
 def compute_true_epsilon(radius: int, epsilon: float) -> float:
     """Return the epsilon that the printed weights really give; NaN where one is not positive."""
-    found = [*weights(radius, epsilon).values(), 1.0]
+    found = [*compute_printed_weights(radius, epsilon).values(), 1.0]
     return math.log(max(found) / min(found)) if min(found) > 0 else math.nan
 
 
-def divide(task: Task) -> Iterator[Value]:
+def measure_cell_shares(task: Task) -> Iterator[Value]:
     """Yield the least and the greatest share of a crossed cell, printed and enumerated."""
     radius = int(task.place[0])
-    printed = [area(cell, radius) for cell in list_crossed(radius)]
+    printed = [compute_shrunken_area(cell, radius) for cell in list_crossed_cells(radius)]
     eighth = compute_shares("dam", radius, float(EPSILON), (99, 99))
     ours = [share for row in eighth for share in row]
     for panel, of in (("least share of a cell", min), ("greatest share of a cell", max)):
@@ -227,14 +227,17 @@ def divide(task: Task) -> Iterator[Value]:
     yield Value(panel, "enumerated", radius, 1.0)
 
 
-def is_share(results: Results) -> Finding:
+def check_shares(results: Results) -> Finding:
     """Return whether each printed share is between nought and one."""
-    least, greatest = results.panels()[:2]
+    least, greatest = results.list_panels()[:2]
     line, asked = "Theorem VI.1 as printed", {}
-    for at in results.places(least, line):
-        within = results.mean(least, line, at) >= 0 and results.mean(greatest, line, at) <= 1
+    for at in results.list_places(least, line):
+        within = (
+            results.compute_mean(least, line, at) >= 0
+            and results.compute_mean(greatest, line, at) <= 1
+        )
         asked[f"radius {at:g}"] = 1 if within else -1
-    return judge(asked, "within 0 and 1; ")
+    return judge_claim(asked, "within 0 and 1; ")
 
 
 def compare_outer_counts(task: Task) -> Iterator[Value]:
@@ -248,10 +251,10 @@ def compare_outer_counts(task: Task) -> Iterator[Value]:
     yield Value(panel, "theorem", radius, count_untouched(side, radius))
 
 
-def count_crossed(task: Task) -> Iterator[Value]:
+def compare_crossed_counts(task: Task) -> Iterator[Value]:
     """Yield what Theorems VI.3 and VI.4 say of one radius, beside counting."""
     radius = int(task.place[0])
-    listed, true = list_crossed(radius), count_cells(radius)
+    listed, true = list_crossed_cells(radius), count_inner_cells(radius)
     within = sum(has_centre_inside(x, y, radius) for x, y in listed)
     crossed, held = "crossed, centre outside (VI.3)", "centre inside (VI.4)"
     outside = "listed by VI.3 though the centre is inside"
@@ -263,14 +266,16 @@ def count_crossed(task: Task) -> Iterator[Value]:
     yield Value(outside, "counted", radius, 0)
 
 
-def is_counted(results: Results) -> Finding:
+def check_counts(results: Results) -> Finding:
     """Return whether the theorem's numbers are those that are counted."""
     asked = {}
-    for panel in results.panels():
-        for at in results.places(panel, "counted"):
-            apart = results.mean(panel, "theorem", at) - results.mean(panel, "counted", at)
+    for panel in results.list_panels():
+        for at in results.list_places(panel, "counted"):
+            apart = results.compute_mean(panel, "theorem", at) - results.compute_mean(
+                panel, "counted", at
+            )
             asked[f"{panel} at {at:g}"] = -1 if abs(apart) > 0.5 else 1
-    return judge(asked, "as counted: ")
+    return judge_claim(asked, "as counted: ")
 
 
 # Figure 14: maps of all points of trajectories. Its DAM protects ONE POINT, so a trajectory of
@@ -285,7 +290,9 @@ LDPTRACE, PIVOTTRACE, NOBODY = "LDPTrace", "PivotTrace", "PivotTrace of nobody"
 @lru_cache(maxsize=2)
 def _walks(seed: int, scale: float, points: str) -> Walks:
     number = max(2, round(scale * TRAJECTORIES))
-    return walk(crowd(CITY, seed, 1.0, points), np.random.default_rng([seed, 2]), number)
+    return draw_walks(
+        draw_data_set(CITY, seed, 1.0, points), np.random.default_rng([seed, 2]), number
+    )
 
 
 def map_one_point(
@@ -299,20 +306,20 @@ def map_one_point(
 def _map(
     places: Floats, side: int, epsilon: Ratio, world: np.random.Generator, name: str = "DAM"
 ) -> Floats:
-    return recover(name, count(places, side), Setting((side, side), epsilon), world)
+    return recover_map(name, count_in_cells(places, side), Setting((side, side), epsilon), world)
 
 
-def follow(task: Task) -> Iterator[Value]:
+def measure_trajectory_maps(task: Task) -> Iterator[Value]:
     """Yield the error of every way to map the points of trajectories, at one d and epsilon."""
     side, text = int(task.place[0]), str(task.place[1])
-    walks, epsilon = _walks(task.seed, task.scale, task.points), ratio(text)
-    truth, number = count(walks.places, side), float(text)
+    walks, epsilon = _walks(task.seed, task.scale, task.points), parse_ratio(text)
+    truth, number = count_in_cells(walks.places, side), float(text)
     shared = (Fraction(*epsilon) / LONGEST).as_integer_ratio()
     at = float(side) if task.figure == "disk-14a" else number
     ways: dict[str, Callable[[np.random.Generator], Any]] = {
         LDPTRACE: lambda world: traces.estimate_ldptrace(walks, side, number, world),
         PIVOTTRACE: lambda world: traces.estimate_pivottrace(walks, side, number, world),
-        NOBODY: lambda world: traces.guess(walks, side, world),
+        NOBODY: lambda world: traces.map_without_data(walks, side, world),
         ONE: lambda world: map_one_point(walks, side, epsilon, world),
         OURS: lambda world: map_one_point(walks, side, epsilon, world, AUTO),
         SHARED: lambda world: _map(walks.places, side, shared, world),
@@ -341,78 +348,79 @@ FIGURES = (
         "disk-8", "W2 first falls, then rises with the radius; it is least at about the best one",
         f"15 x 15 cells, epsilon 3.5, best radius 3 cells; {_NOT}", "radius, in parts of the best",
         tuple((name, factor) for name in SETS for factor in FACTORS), measure_by_radius,
-        best_radius, 20, (12, 0.3, ()),
+        check_best_radius, 20, (12, 0.3, ()),
     ),
     Figure(
         "disk-9a", "W2 grows with d, and DAM is always better than MDSW and HUEM",
         f"9(a) to 9(e): epsilon 3.5; {_NOT}", "cells along a side, d",
-        _places(SETS, (1, 2, 3, 4, 5), ("3.5",)), compare,
+        _places(SETS, (1, 2, 3, 4, 5), ("3.5",)), compare_mechanisms,
         lambda found: combine_findings(_grows(found), *(_near(found, name) for name in _BOTH)),
         20, (10, 0.3, _places(SETS, (1, 3, 5), ("3.5",))),
     ),
     Figure(
         "disk-9f", "W2 grows with d, and DAM is better than SEM-Geo-I for large d",
         f"9(f) to 9(j): epsilon 5; {_NOT}", "cells along a side, d",
-        _places(SETS, (1, 5, 10, 15, 20), ("5",)), compare,
+        _places(SETS, (1, 5, 10, 15, 20), ("5",)), compare_mechanisms,
         lambda found: combine_findings(_grows(found), _near(found, "SEM-Geo-I")),
         20, (8, 0.3, _places(_HALF, (5, 15), ("5",))),
     ),
     Figure(
         "disk-9k", "W2 falls with epsilon, and DAM is always better than MDSW",
         f"9(k) to 9(o): d = 5; {_NOT}", "epsilon",
-        _places(SETS, (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare,
+        _places(SETS, (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare_mechanisms,
         lambda found: _near(found, "MDSW"),
         20, (10, 0.3, _places(SETS, (5,), ("0.7", "2.1", "3.5"))),
     ),
     Figure(
         "disk-9p", "DAM is better than SEM-Geo-I for large d and large epsilon",
         f"9(p) to 9(t): d = 15; {_NOT}", "epsilon",
-        _places(SETS, (15,), ("5", "6", "7", "8", "9")), compare,
+        _places(SETS, (15,), ("5", "6", "7", "8", "9")), compare_mechanisms,
         lambda found: _near(found, "SEM-Geo-I"),
         20, (8, 0.3, _places(_HALF, (15,), ("5", "9"))),
     ),
     Figure(
         "disk-10", "each crossed cell has a shrunken area between 0 and 1 (Theorem VI.1)",
         "radii 1 to 15, no chance", "radius, cells",
-        tuple((radius,) for radius in range(1, 16)), divide, is_share, 1,
+        tuple((radius,) for radius in range(1, 16)), measure_cell_shares, check_shares, 1,
     ),
     Figure(
         "disk-11", "the outer domain has d2 + 4 b d - 4 b - 1 cells more (Theorem VI.2)",
         "no chance", "radius, cells",
         tuple((d, b) for d in (2, 3, 5, 8, 15) for b in (1, 2, 3, 5, 7)), compare_outer_counts,
-        is_counted, 1,
+        check_counts, 1,
     ),
     Figure(
         "disk-12", "Theorems VI.3 and VI.4 count the cells that the circle crosses and holds",
         "radii 1 to 40, one eighth, no chance", "radius, cells",
-        tuple((radius,) for radius in range(1, 41)), count_crossed, is_counted, 1,
+        tuple((radius,) for radius in range(1, 41)), compare_crossed_counts, check_counts, 1,
     ),
     Figure(
         "disk-13a", "on a whole domain DAM is better than MDSW at every d",
         f"epsilon 5; {STAND_IN}", "cells along a side, d",
-        _places((CITY,), (1, 5, 10, 15, 20), ("5",)), compare, lambda found: _near(found, "MDSW"),
+        _places((CITY,), (1, 5, 10, 15, 20), ("5",)), compare_mechanisms,
+        lambda found: _near(found, "MDSW"),
         20, (8, 0.3, _places((CITY,), (5, 10, 15), ("5",))),
     ),
     Figure(
         "disk-13b", "on a whole domain DAM is better than MDSW at every epsilon",
         f"d = 5; {STAND_IN}", "epsilon",
-        _places((CITY,), (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare,
+        _places((CITY,), (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare_mechanisms,
         lambda found: _near(found, "MDSW"), 20, (10, 0.3, ()),
     ),
     Figure(
         "disk-14a", "DAM is better than LDPTrace and PivotTrace at every d",
         f"{TRAJECTORIES} walks of 2 to 200 points, epsilon 1.5; judged by the DAM that protects a "
         f"trajectory, as they do; {STAND_IN}", "cells along a side, d",
-        tuple((d, "1.5") for d in (1, 5, 10, 15, 20)), follow,
-        lambda found: best_of(found, ONE, (LDPTRACE, PIVOTTRACE)),
+        tuple((d, "1.5") for d in (1, 5, 10, 15, 20)), measure_trajectory_maps,
+        lambda found: check_lowest(found, ONE, (LDPTRACE, PIVOTTRACE)),
         20, (8, 0.3, ((5, "1.5"), (10, "1.5"))),
     ),
     Figure(
         "disk-14b", "DAM is better than LDPTrace and PivotTrace at every epsilon",
         f"{TRAJECTORIES} walks of 2 to 200 points, d = 15; judged by the DAM that protects a "
         f"trajectory, as they do; {STAND_IN}", "epsilon",
-        tuple((15, e) for e in ("0.5", "1", "1.5", "2", "2.5")), follow,
-        lambda found: best_of(found, ONE, (LDPTRACE, PIVOTTRACE)),
+        tuple((15, e) for e in ("0.5", "1", "1.5", "2", "2.5")), measure_trajectory_maps,
+        lambda found: check_lowest(found, ONE, (LDPTRACE, PIVOTTRACE)),
         20, (8, 0.3, ((15, "0.5"), (15, "2.5"))),
     ),
 )  # fmt: skip

@@ -45,7 +45,7 @@ GEO = "by distance: exponent a cell, at the disk's local privacy"
 
 
 @lru_cache(maxsize=256)
-def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Privacy:
+def find_privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Privacy:
     """Return both numbers of a contender by name, at its own radius."""
     columns, rows = shape
     value = epsilon[0] / epsilon[1]
@@ -56,8 +56,8 @@ def privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) -> Priv
     if name == "OUE":
         return Privacy(frequency_oracles.local_privacy(away, value), value, LOCAL)
     if name == "SEM-Geo-I":
-        size, _, table = calibrate(shape, epsilon)
-        same = privacy("DAM", shape, epsilon).local_privacy_cells
+        size, _, table = calibrate_subset(shape, epsilon)
+        same = find_privacy("DAM", shape, epsilon).local_privacy_cells
         worst = sem_geo_i.worst_log_ratio(table, size)
         return Privacy(same, worst, f"{GEO}, k = {size}")
     if name.startswith("MDSW"):
@@ -103,7 +103,7 @@ def plan_disk(scheme: Any, setting: Setting) -> tuple[Round, Channel]:
     return plan_channel(Query(grid, setting.epsilon, scheme=scheme, radius=radius))
 
 
-def disk(scheme: str, estimator: str = "em") -> Contender:
+def make_disk_contender(scheme: str, estimator: str = "em") -> Contender:
     """Return the contender that answers by disk rounds of this scheme.
 
     Args:
@@ -118,7 +118,7 @@ def disk(scheme: str, estimator: str = "em") -> Contender:
     return run
 
 
-def square_wave(split: mdsw.Split) -> Contender:
+def make_square_wave_contender(split: mdsw.Split) -> Contender:
     """Return the contender that answers each axis for itself."""
 
     def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
@@ -137,14 +137,16 @@ def square_wave(split: mdsw.Split) -> Contender:
     return run
 
 
-def randomise(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+def map_by_randomised_response(
+    people: Whole, setting: Setting, world: np.random.Generator
+) -> Floats:
     """Return the map of k-ary randomised response, which is a disk round of no reach."""
     round_, _ = plan_disk("krr", setting._replace(radius=None))
     counts = count_many(round_, people, world)
     return frequency_oracles.estimate_krr(counts, math.log(round_.params[2] / round_.params[1]))
 
 
-def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+def map_by_unary_encoding(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map of optimised unary encoding."""
     epsilon = setting.epsilon[0] / setting.epsilon[1]
     ones = count_oue(people, epsilon, world)
@@ -152,17 +154,17 @@ def unary(people: Whole, setting: Setting, world: np.random.Generator) -> Floats
 
 
 @lru_cache(maxsize=64)
-def calibrate(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
+def calibrate_subset(shape: tuple[int, int], epsilon: Ratio) -> tuple[int, float, Floats]:
     """Return SEM-Geo-I's set size, its exponent and its table at the disk's local privacy."""
     away = distances(*shape)
-    target = privacy("DAM", shape, epsilon).local_privacy_cells
+    target = find_privacy("DAM", shape, epsilon).local_privacy_cells
     size, exponent = find_set_size(away, target, epsilon[0] / epsilon[1])
     return size, exponent, sem_geo_i.anchors(away, exponent)
 
 
-def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+def map_by_subset(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map of SEM-Geo-I, at the local privacy that the disk has."""
-    size, _, table = calibrate(setting.shape, setting.epsilon)
+    size, _, table = calibrate_subset(setting.shape, setting.epsilon)
     at = np.repeat(np.arange(people.size), people.ravel())
     sets = report_sem_geo_i(table, at, size, world)
     gain = 1e-3 * math.exp(setting.epsilon[0] / setting.epsilon[1])
@@ -170,18 +172,18 @@ def subset(people: Whole, setting: Setting, world: np.random.Generator) -> Float
 
 
 CONTENDERS: dict[str, Contender] = {
-    **{name: disk(scheme) for name, scheme in DISKS.items()},
-    DAM_AUTO: disk("dam", "auto"),
-    AUTO: disk("wave", "auto"),
-    "MDSW": square_wave("users"),
-    "MDSW, budget": square_wave("budget"),
-    "SEM-Geo-I": subset,
-    "k-RR": randomise,
-    "OUE": unary,
+    **{name: make_disk_contender(scheme) for name, scheme in DISKS.items()},
+    DAM_AUTO: make_disk_contender("dam", "auto"),
+    AUTO: make_disk_contender("wave", "auto"),
+    "MDSW": make_square_wave_contender("users"),
+    "MDSW, budget": make_square_wave_contender("budget"),
+    "SEM-Geo-I": map_by_subset,
+    "k-RR": map_by_randomised_response,
+    "OUE": map_by_unary_encoding,
 }
 
 
-def recover(name: str, people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+def recover_map(name: str, people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
     """Return the map that a mechanism gives of these people, (rows, columns), adding to one.
 
     Args:

@@ -31,7 +31,7 @@ class Walks(NamedTuple):
         return np.concatenate([[0], np.cumsum(self.lengths)[:-1]])
 
 
-def walk(
+def draw_walks(
     points: Floats,
     world: np.random.Generator,
     walks: int = TRAJECTORIES,
@@ -247,7 +247,7 @@ def estimate_pivottrace(
     source tunes both.
 
     Where epsilon is shared by hundreds of draws nothing of the truth is left, and the middle of
-    two even draws lies near the centre of the map: `guess` is the map that it gives of
+    two even draws lies near the centre of the map: `map_without_data` is the map that it gives of
     nobody.
     """
     cells = side * side
@@ -264,7 +264,7 @@ def estimate_pivottrace(
     return (np.bincount(joined, minlength=cells) / len(joined)).reshape(side, side)
 
 
-def guess(walks: Walks, side: int, world: np.random.Generator) -> Floats:
+def map_without_data(walks: Walks, side: int, world: np.random.Generator) -> Floats:
     """Return the map of points that tell nothing: the same steps with no epsilon at all."""
     return estimate_pivottrace(walks, side, 0.0, world)
 

@@ -19,7 +19,7 @@ from scipy.special import stdtrit
 
 from ...faults import OperatorFault
 from ...mechanisms import TABLE
-from .picture import Mark, Panel
+from .picture import Interval, Panel
 
 Floats: TypeAlias = NDArray[np.float64]
 Place: TypeAlias = tuple[str | int | float, ...]
@@ -59,7 +59,7 @@ class Task(NamedTuple):
         """Return the bytes that the mechanism's own noise of this run is drawn from."""
         return repr((self.place, self.run, self.seed, *words)).encode()
 
-    def people(self, users: int) -> int:
+    def scale_users(self, users: int) -> int:
         """Return how many people stand for so many of the paper's."""
         return max(200, round(users * self.scale))
 
@@ -90,28 +90,28 @@ class Results:
             lines = self._found.setdefault(one.panel, {})
             lines.setdefault(one.line, {}).setdefault(one.at, {})[run] = one.value
 
-    def panels(self) -> list[str]:
+    def list_panels(self) -> list[str]:
         """Return the names of the panels."""
         return list(self._found)
 
-    def lines(self, panel: str) -> list[str]:
+    def list_lines(self, panel: str) -> list[str]:
         """Return the names of a panel's lines."""
         return list(self._found[panel])
 
-    def places(self, panel: str, line: str) -> list[float]:
+    def list_places(self, panel: str, line: str) -> list[float]:
         """Return where a line has values, in order."""
         return sorted(self._found[panel][line])
 
-    def mark(self, panel: str, line: str, at: float) -> Mark:
+    def compute_interval(self, panel: str, line: str, at: float) -> Interval:
         """Return the mean over runs and the half width of its 95 % interval, by Student's law."""
         values = np.array(list(self._found[panel][line][at].values()))
-        return Mark(at, float(values.mean()), _half_width(values), len(values))
+        return Interval(at, float(values.mean()), _half_width(values), len(values))
 
-    def mean(self, panel: str, line: str, at: float) -> float:
+    def compute_mean(self, panel: str, line: str, at: float) -> float:
         """Return the mean over runs."""
-        return self.mark(panel, line, at).mean
+        return self.compute_interval(panel, line, at).mean
 
-    def less(self, panel: str, first: tuple[str, float], other: tuple[str, float]) -> int:
+    def compare_lines(self, panel: str, first: tuple[str, float], other: tuple[str, float]) -> int:
         """Return 1 where a line at a place is surely below another, -1 where above, else 0.
 
         By the 95 % interval of the mean difference of equal runs; one run is taken as it is.
@@ -123,13 +123,13 @@ class Results:
         mean = float(apart.mean())
         return 0 if abs(mean) <= (0 if math.isnan(half) else half) else int(math.copysign(1, mean))
 
-    def slope(self, panel: str, line: str) -> tuple[float, float]:
+    def fit_power(self, panel: str, line: str) -> tuple[float, float]:
         """Return the power of the axis that a line goes by, and its half width by the jackknife.
 
         The slope of a straight line through the logarithms of the means.
         """
         found = self._found[panel][line]
-        places = self.places(panel, line)
+        places = self.list_places(panel, line)
         runs = sorted(set.intersection(*(set(found[at]) for at in places)))
         table = np.array([[found[at][run] for at in places] for run in runs])
 
@@ -143,7 +143,7 @@ class Results:
         error = math.sqrt((len(runs) - 1) * left.var())
         return fit(table), float(stdtrit(len(runs) - 1, 0.975)) * error
 
-    def drawn(self, across: str, up: str = "") -> list[Panel]:
+    def make_panels(self, across: str, up: str = "") -> list[Panel]:
         """Return the panels as they are printed and drawn."""
         return [
             Panel(
@@ -151,7 +151,10 @@ class Results:
                 across,
                 up,
                 {
-                    line: tuple(self.mark(panel, line, at) for at in self.places(panel, line))
+                    line: tuple(
+                        self.compute_interval(panel, line, at)
+                        for at in self.list_places(panel, line)
+                    )
                     for line in lines
                 },
             )
@@ -193,7 +196,7 @@ class Figure:
     few: tuple[int, float, tuple[Place, ...]] = (5, 0.1, ())
     up: str = ""
 
-    def tasks(self, trials: int | None, seed: int, quick: bool, points: str) -> list[Task]:
+    def list_tasks(self, trials: int | None, seed: int, quick: bool, points: str) -> list[Task]:
         """Return all runs of the figure."""
         fewer, scale, places = self.few if quick else (self.trials, 1.0, ())
         runs = 1 if self.trials == 1 else trials or fewer
@@ -204,7 +207,7 @@ class Figure:
         ]
 
 
-def sweep(name: str, *values: float) -> tuple[Place, ...]:
+def make_places(name: str, *values: float) -> tuple[Place, ...]:
     """Return a place for each value of what is varied."""
     return tuple((name, value) for value in values)
 
@@ -212,7 +215,7 @@ def sweep(name: str, *values: float) -> tuple[Place, ...]:
 # Checks of claims.
 
 
-def judge(asked: Mapping[str, int], what: str = "") -> Finding:
+def judge_claim(asked: Mapping[str, int], what: str = "") -> Finding:
     """Return what comparisons say of a claim that is to hold at every place.
 
     Args:
@@ -228,34 +231,37 @@ def judge(asked: Mapping[str, int], what: str = "") -> Finding:
     return Finding("confirmed" if 2 * held >= len(asked) else "not decided", said)
 
 
-def best_of(results: Results, better: str, worse: Sequence[str], panels: str = "") -> Finding:
+def check_lowest(results: Results, better: str, worse: Sequence[str], panels: str = "") -> Finding:
     """Return whether one line is below others at every place of every panel of such a name."""
     asked = {
-        f"{worse_one} at {panel} {at:g}": results.less(panel, (better, at), (worse_one, at))
-        for panel in results.panels()
+        f"{worse_one} at {panel} {at:g}": results.compare_lines(
+            panel, (better, at), (worse_one, at)
+        )
+        for panel in results.list_panels()
         if panels in panel
         for worse_one in worse
-        if worse_one in results.lines(panel)
-        for at in results.places(panel, better)
-        if at in results.places(panel, worse_one) and results.mean(panel, worse_one, at) > 0
+        if worse_one in results.list_lines(panel)
+        for at in results.list_places(panel, better)
+        if at in results.list_places(panel, worse_one)
+        and results.compute_mean(panel, worse_one, at) > 0
     }
-    return judge(asked, f"{better} below {' and '.join(worse)}: ")
+    return judge_claim(asked, f"{better} below {' and '.join(worse)}: ")
 
 
-def is_falling(results: Results, line: str, panels: str = "", rises: bool = False) -> Finding:
+def check_falling(results: Results, line: str, panels: str = "", rises: bool = False) -> Finding:
     """Return whether a line falls from its first place to its last, or rises."""
     asked = {}
-    for panel in results.panels():
-        if panels in panel and line in results.lines(panel):
-            first, *_, last = results.places(panel, line)
+    for panel in results.list_panels():
+        if panels in panel and line in results.list_lines(panel):
+            first, *_, last = results.list_places(panel, line)
             ends = (line, first), (line, last)
-            asked[panel] = results.less(panel, *(ends if rises else ends[::-1]))
-    return judge(asked, f"{line} {'rises' if rises else 'falls'} from end to end: ")
+            asked[panel] = results.compare_lines(panel, *(ends if rises else ends[::-1]))
+    return judge_claim(asked, f"{line} {'rises' if rises else 'falls'} from end to end: ")
 
 
-def power(results: Results, panel: str, line: str, printed: float, within: float) -> Finding:
+def check_power(results: Results, panel: str, line: str, printed: float, within: float) -> Finding:
     """Return whether a line goes by such a power of its axis, give or take."""
-    slope, half = results.slope(panel, line)
+    slope, half = results.fit_power(panel, line)
     said = f"{line} goes by the power {slope:.2f} +- {half:.2f}; the claim is {printed:g}"
     off = abs(slope - printed)
     if off + half <= within:
@@ -276,19 +282,19 @@ def combine_findings(*found: Finding) -> Finding:
 
 
 @lru_cache(maxsize=1)
-def table() -> dict[str, Figure]:
+def load_figures() -> dict[str, Figure]:
     """Return every figure by its name."""
     modules = (import_module(f".{paper}", __package__) for paper in PAPERS)
     return {figure.name: figure for module in modules for figure in module.FIGURES}
 
 
-def find(names: Sequence[str]) -> list[Figure]:
+def find_figures(names: Sequence[str]) -> list[Figure]:
     """Return the figures of these names; a beginning such as disk or thermal-3 means all of it.
 
     Raises:
         OperatorFault: nothing has such a name; the nearest are told, or where it is.
     """
-    known, found = table(), dict[str, Figure]()
+    known, found = load_figures(), dict[str, Figure]()
     for name in names:
         fits = [name] if name in known else [one for one in known if _begins(one, name)]
         if name in ELSEWHERE:
@@ -312,18 +318,18 @@ def _begins(name: str, start: str) -> bool:
 # A figure in words.
 
 
-def lines(figure: Figure, results: Results, finding: Finding) -> Iterator[str]:
+def format_figure(figure: Figure, results: Results, finding: Finding) -> Iterator[str]:
     """Yield what is printed: each panel as a table, the claim, and what became of it."""
     yield f"{figure.name}, {figure.settings}"
-    for panel in results.drawn(figure.across):
+    for panel in results.make_panels(figure.across):
         yield from _panel(panel)
     yield f"claim: {figure.claim}"
     yield f"{finding.verdict}: {finding.why}"
 
 
-def claims(found: Sequence[tuple[Figure, Finding]]) -> Iterator[str]:
+def format_claims(found: Sequence[tuple[Figure, Finding]]) -> Iterator[str]:
     """Yield the table of all claims, why those fell that did, and how many there are of each."""
-    yield from rows(
+    yield from format_table(
         ("figure", "verdict", "claim"),
         ((figure.name, finding.verdict, figure.claim) for figure, finding in found),
     )
@@ -337,7 +343,7 @@ def claims(found: Sequence[tuple[Figure, Finding]]) -> Iterator[str]:
     yield ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
 
 
-def rows(columns: Sequence[str], body: Iterable[Sequence[str]]) -> Iterator[str]:
+def format_table(columns: Sequence[str], body: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield lines of a table whose columns are aligned to the left."""
     listed = [list(columns), *map(list, body)]
     widths = [max(len(row[at]) for row in listed) for at in range(len(columns))]
@@ -355,10 +361,10 @@ def _panel(panel: Panel) -> Iterator[str]:
         at = {one.at: one for one in line}
         body.append([name, *(_score(at.get(place)) for place in places)])
     yield f"{panel.title}, by {panel.across}"
-    yield from rows(["", *(f"{place:g}" for place in places)], body)
+    yield from format_table(["", *(f"{place:g}" for place in places)], body)
 
 
-def _score(one: Mark | None) -> str:
+def _score(one: Interval | None) -> str:
     if one is None:
         return "-"
     exact = math.isnan(one.half_width) or one.half_width <= 1e-9 * abs(one.mean)

@@ -27,7 +27,7 @@ STAND_IN = "a made city in the place of the paper's people, unless --points give
 SYNTHETIC = {"Normal": (normal, 300_000), "SZipf": (szipf, 100_000), "MNormal": (mnormal, 300_000)}
 
 
-def city(points: int, world: np.random.Generator) -> Floats:
+def draw_city(points: int, world: np.random.Generator) -> Floats:
     """Return points along streets and around squares, (points, 2) in [0, 1).
 
     Not a city that there is: a grid of streets at an angle, busier near a centre, with some
@@ -58,7 +58,7 @@ def city(points: int, world: np.random.Generator) -> Floats:
 def draw_people(points: str, users: int, world: np.random.Generator) -> Floats:
     """Return so many people of the city, or with replacement of a file, (users, 2)."""
     if not points:
-        return city(users, world)
+        return draw_city(users, world)
     places = read_square(Path(points))
     drawn: Floats = places[world.integers(len(places), size=users)]
     return drawn
@@ -72,7 +72,7 @@ def read_square(path: Path) -> Floats:
         OperatorFault: the file cannot be read, or all its points are in one place.
     """
     if path.suffix == ".json":
-        return np.concatenate([own for picture in gazes_of(path) for own in picture])
+        return np.concatenate([own for picture in read_gazes(path) for own in picture])
     try:
         read = read_points(path)
     except ValueError as fault:
@@ -91,7 +91,7 @@ def read_square(path: Path) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def gazes_of(path: Path) -> list[list[Floats]]:
+def read_gazes(path: Path) -> list[list[Floats]]:
     """Return where everybody looked, by picture: (fixations, 2) of each, in [0, 1).
 
     As Salicon publishes it: `images` with id, width and height, `annotations` with image_id and
@@ -124,10 +124,10 @@ def gazes_of(path: Path) -> list[list[Floats]]:
     return list(found.values())
 
 
-def say_points(path: Path) -> str:
+def describe_repeated_users(path: Path) -> str:
     """Return a sentence where one person of a file has several points; nothing where none has."""
     if path.suffix == ".json":
-        own = [len(places) for picture in gazes_of(path) for places in picture]
+        own = [len(places) for picture in read_gazes(path) for places in picture]
         points, users = sum(own), len(own)
     else:
         read = read_points(path)
@@ -141,7 +141,7 @@ def say_points(path: Path) -> str:
 
 
 @lru_cache(maxsize=8)
-def crowd(name: str, seed: int, scale: float, points: str = "") -> Floats:
+def draw_data_set(name: str, seed: int, scale: float, points: str = "") -> Floats:
     """Return the points of a synthetic set of paper 003, or of the city: the same in all runs."""
     if name == CITY:
         return draw_people(points, round(scale * 100_000), np.random.default_rng([seed, 0, 9]))
@@ -150,6 +150,6 @@ def crowd(name: str, seed: int, scale: float, points: str = "") -> Floats:
     return law(max(1, round(scale * users)), world)
 
 
-def count(points: Floats, side: int) -> Whole:
+def count_in_cells(points: Floats, side: int) -> Whole:
     """Return how many points each cell of the unit square has, (side, side)."""
     return histogram(points, Grid((side, side), 0))

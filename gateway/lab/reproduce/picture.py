@@ -35,7 +35,7 @@ _MARKERS = "osD^vP*Xhd"
 _FAR = 20  # times the least, from which an axis is logarithmic
 
 
-class Mark(NamedTuple):
+class Interval(NamedTuple):
     """One place of a line: a mean over runs, and how sure it is."""
 
     at: float
@@ -51,10 +51,10 @@ class Panel:
     title: str
     across: str
     up: str
-    lines: dict[str, tuple[Mark, ...]]
+    lines: dict[str, tuple[Interval, ...]]
 
 
-def draw(title: str, panels: Sequence[Panel], path: Path) -> None:
+def draw_panels(title: str, panels: Sequence[Panel], path: Path) -> None:
     """Write the picture as PNG: nothing to be drawn is an empty picture with its title."""
     most = 2 if len(panels) == 4 else 4 if len(panels) > 4 else 3
     across = max(1, min(most, len(panels)))

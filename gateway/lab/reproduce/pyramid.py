@@ -35,13 +35,13 @@ from .figures import (
     Results,
     Task,
     Value,
-    best_of,
+    check_falling,
+    check_lowest,
+    check_power,
     combine_findings,
-    is_falling,
-    judge,
-    power,
+    judge_claim,
 )
-from .people import STAND_IN, draw_people, gazes_of
+from .people import STAND_IN, draw_people, read_gazes
 from .picture import UNIFORM
 
 BASE, TOP, PAPER, AUTO = "Laplace", "Laplace, top 0.01 %", "RECONSTRUCT, w = 20", "auto"
@@ -99,7 +99,7 @@ def draw_map(name: str, setting: Setting, tape: Any) -> Floats:
     return mass
 
 
-def scores(truth: Floats, found: Floats) -> dict[str, float]:
+def measure_distances(truth: Floats, found: Floats) -> dict[str, float]:
     """Return the paper's four distances between two maps' heatmaps; the less, the nearer."""
     p, q = blur_map(truth / truth.sum(), None), blur_map(found, None)
     size = max(1, max(p.shape) // _EMD_SIDE)
@@ -125,13 +125,13 @@ def gather_gazes(task: Task, users: int, world: np.random.Generator) -> Floats:
     """Return where people look at one picture, a made one or a file's, GAZES points of each."""
     if not task.points.endswith(".json"):
         return draw_gazes(users * GAZES, world)
-    pictures = gazes_of(Path(task.points))
+    pictures = read_gazes(Path(task.points))
     people = pictures[task.run % len(pictures)]
     own = [people[one] for one in world.integers(len(people), size=users)]
     return np.concatenate([one[world.integers(len(one), size=GAZES)] for one in own])
 
 
-def compare(task: Task) -> Iterator[Value]:
+def compare_contenders(task: Task) -> Iterator[Value]:
     """Yield the four distances of every contender at one place."""
     kind, at, text = str(task.place[0]), float(task.place[1]), str(task.place[2])
     epsilon, world = Fraction(text).as_integer_ratio(), task.make_generator()
@@ -152,46 +152,46 @@ def compare(task: Task) -> Iterator[Value]:
         tape = Tape(task.make_tape(name))
         even = np.full(truth.shape, 1 / truth.size)
         mass = even if name == UNIFORM else draw_map(name, setting, tape)
-        for metric, score in scores(truth, mass).items():
+        for metric, score in measure_distances(truth, mass).items():
             yield Value(metric, name, at, score)
 
 
 def _wins(results: Results) -> Finding:
-    return best_of(results, PAPER, (BASE, TOP))
+    return check_lowest(results, PAPER, (BASE, TOP))
 
 
 def _users_help(results: Results) -> Finding:
     return combine_findings(
-        _wins(results), is_falling(results, PAPER, EMD), is_falling(results, BASE, EMD)
+        _wins(results), check_falling(results, PAPER, EMD), check_falling(results, BASE, EMD)
     )
 
 
 def _fineness(results: Results) -> Finding:
     return combine_findings(
-        power(results, EMD, PAPER, 0, 0.25), is_falling(results, BASE, rises=True)
+        check_power(results, EMD, PAPER, 0, 0.25), check_falling(results, BASE, rises=True)
     )
 
 
 def _sparser(results: Results) -> Finding:
     """Return whether the sparser the data, the further the algorithm is ahead of Laplace."""
-    first, *_, last = results.places(EMD, PAPER)
+    first, *_, last = results.list_places(EMD, PAPER)
     ahead = {
         metric: [
-            results.mean(metric, BASE, at) / results.mean(metric, PAPER, at)
+            results.compute_mean(metric, BASE, at) / results.compute_mean(metric, PAPER, at)
             for at in (first, last)
         ]
-        for metric in results.panels()
+        for metric in results.list_panels()
     }
     asked = {metric: int(np.sign(sparse - full)) for metric, (sparse, full) in ahead.items()}
     sparse, full = ahead[EMD]
     said = f"Laplace's EMD is {sparse:.2g} times as large at the sparsest, {full:.2g} fullest: "
-    return combine_findings(_wins(results), judge(asked, said))
+    return combine_findings(_wins(results), judge_claim(asked, said))
 
 
 BYTES = "MB a user"
 
 
-def cost(task: Task) -> Iterator[Value]:
+def measure_message_cost(task: Task) -> Iterator[Value]:
     """Yield what one of 50 people sends through a shuffler, epsilon 5, delta 1e-5."""
     scale, squares = int(task.place[0]), 4 * 320 * 240 // 3
     query = Query(Grid((320, 240), 0), (5, 1), users=50, estimator="sparse", units=scale)
@@ -206,8 +206,8 @@ def cost(task: Task) -> Iterator[Value]:
 def _by_log(results: Results) -> Finding:
     """Return whether what is sent grows no faster than the logarithm of B, and is about 10 MB."""
     line = "printed, not private"
-    growth = results.mean(BYTES, line, 4096) / results.mean(BYTES, line, 16)
-    at, mended = (results.mean(BYTES, name, 256) for name in (line, "corrected"))
+    growth = results.compute_mean(BYTES, line, 4096) / results.compute_mean(BYTES, line, 16)
+    at, mended = (results.compute_mean(BYTES, name, 256) for name in (line, "corrected"))
     said = f"{at:.1f} MB at B = 256, {growth:.2f} times from 16 to 4096; corrected {mended:.1f} MB"
     held = 5 <= at <= 20 and growth <= math.log(4096 * 50) / math.log(16 * 50)
     return Finding("confirmed" if held else "refuted", said)
@@ -225,19 +225,19 @@ def measure_by_scale(task: Task) -> Iterator[Value]:
         values = tuple(int(n) for x, y in own for n in (x, y, scale))
         payloads.append(report(round, Reading(user, values), None))
     found: Any = recover(query, [release(round, payloads, Tape(task.make_tape()))])
-    for metric, score in scores(truth, found.mass).items():
+    for metric, score in measure_distances(truth, found.mass).items():
         yield Value(metric, PAPER, scale, score)
 
 
 def _all_at_256(results: Results) -> Finding:
     """Return whether nothing is surely gained above B = 256."""
     asked = {
-        metric: 1 - 2 * (results.less(metric, (PAPER, 4096), (PAPER, 256)) > 0)
-        for metric in results.panels()
+        metric: 1 - 2 * (results.compare_lines(metric, (PAPER, 4096), (PAPER, 256)) > 0)
+        for metric in results.list_panels()
     }
-    emd = [results.mean(EMD, PAPER, at) for at in (16, 256, 4096)]
+    emd = [results.compute_mean(EMD, PAPER, at) for at in (16, 256, 4096)]
     said = f"EMD {emd[0]:.3f} at B = 16, {emd[1]:.3f} at 256, {emd[2]:.3f} at 4096; not above it: "
-    return judge(asked, said)
+    return judge_claim(asked, said)
 
 
 def _by(kind: str, places: tuple[float, ...], epsilon: str = "") -> tuple[Place, ...]:
@@ -262,46 +262,51 @@ _ENDS = (6, 1.0, _by("sides", (64, 256), "10"))
 FIGURES = (
     Figure(
         "pyramid-1", "the algorithm beats Laplace and its threshold at every epsilon",
-        f"256 x 256, 200 people; {_CITY}", "epsilon", _by("city", _EPSILONS), compare, _wins, 60,
+        f"256 x 256, 200 people; {_CITY}", "epsilon", _by("city", _EPSILONS), compare_contenders,
+        _wins,
+        60,
         (6, 1.0, _by("city", (0.5, 1, 2, 5))),
     ),
     Figure(
         "pyramid-4", f"{_HELP} (Figures 2 and 4)", f"256 x 256, epsilon 10; {_CITY}", "people",
-        _by("users", _USERS, "10"), compare, _users_help, 20,
+        _by("users", _USERS, "10"), compare_contenders, _users_help, 20,
         (6, 1.0, _by("users", (50, 200, 500), "10")),
     ),
     Figure(
         "pyramid-5", f"{_FINE} (Figures 2 and 5)", f"200 people, epsilon 10; {_CITY}",
-        "cells along a side", _by("sides", _SIDES, "10"), compare, _fineness, 20, _ENDS,
+        "cells along a side", _by("sides", _SIDES, "10"), compare_contenders, _fineness, 20, _ENDS,
     ),
     Figure(
         "pyramid-6", _HELP, f"256 x 256, epsilon 1; {_CITY}", "people",
-        _by("users", _USERS, "1"), compare, _users_help, 20,
+        _by("users", _USERS, "1"), compare_contenders, _users_help, 20,
         (6, 1.0, _by("users", (50, 200, 500), "1")),
     ),
     Figure(
         "pyramid-7", _FINE, f"200 people, epsilon 1; {_CITY}", "cells along a side",
-        _by("sides", _SIDES, "1"), compare, _fineness, 20, (6, 1.0, _by("sides", (64, 256), "1")),
+        _by("sides", _SIDES, "1"), compare_contenders, _fineness, 20,
+        (6, 1.0, _by("sides", (64, 256), "1")),
     ),
     Figure(
         "pyramid-8", "the algorithm beats Laplace and its threshold at every epsilon",
-        f"320 x 240, 50 people; {_LOOKS}", "epsilon", _by("gazes", _EPSILONS), compare, _wins, 76,
+        f"320 x 240, 50 people; {_LOOKS}", "epsilon", _by("gazes", _EPSILONS), compare_contenders,
+        _wins,
+        76,
         (4, 1.0, _by("gazes", (1, 5))),
     ),
     Figure(
         "pyramid-10", _SPARSE, f"20 clusters, {_MIXTURE}", "part of cells that are full",
-        _by("20 clusters", _PARTS, "1"), compare, _sparser, 20, _FEW,
+        _by("20 clusters", _PARTS, "1"), compare_contenders, _sparser, 20, _FEW,
     ),
     Figure(
         "pyramid-11", _SPARSE, f"5 to 80 clusters, {_MIXTURE}", "part of cells that are full",
-        _by("more clusters", _PARTS, "1"), compare, _sparser, 20, _FEW,
+        _by("more clusters", _PARTS, "1"), compare_contenders, _sparser, 20, _FEW,
     ),
     Figure(
         "pyramid-12",
         "what each person sends through a shuffler grows by log B, about 10 MB at B = 256",
         "320 x 240, 50 people, epsilon 5, delta 1e-5; as printed it is not private: noise of one "
         "side, B times too little, and not in what is sent", "scale B",
-        tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), cost, _by_log, 1,
+        tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), measure_message_cost, _by_log, 1,
     ),
     Figure(
         "pyramid-13", "nearly all is gained at B = 256",

@@ -40,11 +40,11 @@ from .figures import (
     Results,
     Task,
     Value,
-    best_of,
+    check_falling,
+    check_lowest,
     combine_findings,
-    is_falling,
-    judge,
-    sweep,
+    judge_claim,
+    make_places,
 )
 from .people import STAND_IN, draw_people
 from .picture import UNIFORM
@@ -56,7 +56,7 @@ MSE, LENGTH = "MSE in 1e-9", "numbers that a device sends"
 TREE = "quadtree"
 
 
-def ask(users: int, side: int = SIDE, **more: Any) -> Query:
+def make_query(users: int, side: int = SIDE, **more: Any) -> Query:
     """Return what so many people are asked at epsilon 1, with noise aimed at as the paper does.
 
     A finer aim than that is nearer on most maps.
@@ -64,7 +64,7 @@ def ask(users: int, side: int = SIDE, **more: Any) -> Query:
     return Query(Grid((side, side), 0), (1, 1), "zero-out", users, **{"aim": 0.1, **more})
 
 
-def play(query: Query, cells: Any, present: int, rng: Any) -> list[Release]:
+def play_query(query: Query, cells: Any, present: int, rng: Any) -> list[Release]:
     """Return the releases of one whole run."""
     releases = list[Release]()
     while round := plan(query, releases):
@@ -118,13 +118,13 @@ def _narrower(draw: Draw, times: Fraction, num: int, den: int) -> int:
 
 def compare_with_peers(task: Task) -> Iterator[Value]:
     """Yield error and length of the tree and of every peer."""
-    users, one = task.people(int(task.place[0])), Fraction(1)
+    users, one = task.scale_users(int(task.place[0])), Fraction(1)
     shards, cells = -(-users // 10_000), _everybody(task, users)
     truth, everybody, rng = cells / users, Crowd(cells, users), Tape(task.make_tape())
     off = partial(measure_squared_error, truth=truth)
     draw = _draws(shards, rng)
-    asked = ask(users)
-    releases = play(asked, cells, users, rng)
+    asked = make_query(users)
+    releases = play_query(asked, cells, users, rng)
     for name, query in ((TREE, asked), (f"{TREE}, last round", replace(asked, estimator="last"))):
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
@@ -159,7 +159,7 @@ def _nearest(results: Results) -> Finding:
     private = tuple(PEERS[name] for name in PEERS if name != "privtree")
     sent = tuple(PEERS[name] for name in _SENT)
     return combine_findings(
-        best_of(results, TREE, private, MSE), best_of(results, TREE, sent, LENGTH)
+        check_lowest(results, TREE, private, MSE), check_lowest(results, TREE, sent, LENGTH)
     )
 
 
@@ -211,15 +211,15 @@ class Visitors:
         return Release(round, ((total + half) % (2 * half) - half).tolist(), self.users)
 
 
-def visit(task: Task) -> Iterator[Value]:
+def measure_split_visitors(task: Task) -> Iterator[Value]:
     """Yield the error by how many parts a person is split into, and by the bits of a sum."""
-    people = Visitors(task, task.people(2000))
+    people = Visitors(task, task.scale_users(2000))
     rng, users = Tape(task.make_tape()), people.users
     asked, off = (
-        ask(users, ROUGH, places=PLACES),
+        make_query(users, ROUGH, places=PLACES),
         partial(measure_squared_error, truth=people.truth),
     )
-    mass = estimate_density(count_squares(asked, play(asked, people.dearest, users, rng)))[0]
+    mass = estimate_density(count_squares(asked, play_query(asked, people.dearest, users, rng)))[0]
     for kind in KINDS:
         for scale in SCALES:
             query = replace(asked, kind=kind, scale=scale)
@@ -236,18 +236,22 @@ def visit(task: Task) -> Iterator[Value]:
 def _parts_help(results: Results) -> Finding:
     """Return whether ten parts are nearer than one with bits enough, and wrap around with few."""
     asked = {}
-    for panel in results.panels():
-        asked[f"{panel} enough bits"] = results.less(panel, ("10 parts", 24), ("1 parts", 24))
-        asked[f"{panel} too few"] = results.less(panel, ("1000 parts", 24), ("1000 parts", 10))
-    return judge(asked, "more parts are nearer, and too few bits spoil them: ")
+    for panel in results.list_panels():
+        asked[f"{panel} enough bits"] = results.compare_lines(
+            panel, ("10 parts", 24), ("1 parts", 24)
+        )
+        asked[f"{panel} too few"] = results.compare_lines(
+            panel, ("1000 parts", 24), ("1000 parts", 10)
+        )
+    return judge_claim(asked, "more parts are nearer, and too few bits spoil them: ")
 
 
 # Figures 1, 2 and 9.
 
 
-def share_noise(task: Task) -> Iterator[Value]:
+def compare_shared_noise(task: Task) -> Iterator[Value]:
     """Yield the error of 64 x 64 cells with noise of each device's own, and shared."""
-    users = task.people(int(task.place[0]))
+    users = task.scale_users(int(task.place[0]))
     flat = _everybody(task, users).reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
     panel, off = f"64 x 64 cells, {MSE}", partial(measure_squared_error, truth=flat / users)
     for name, many in (("each device has all of the noise", users), ("all share one noise", 1)):
@@ -259,7 +263,7 @@ def share_noise(task: Task) -> Iterator[Value]:
 _LAW = "how often noise has a value"
 
 
-def add_shares(task: Task) -> Iterator[Value]:
+def count_noise_sums(task: Task) -> Iterator[Value]:
     """Yield how often sums of 20 devices' shares have each value, beside the discrete Laplace."""
     rng, members, count, q = Tape(task.make_tape()), 20, 2000, math.exp(-0.5)
     told = [shares(count, members, 1, 2, rng) for _ in range(members)]
@@ -273,28 +277,32 @@ def add_shares(task: Task) -> Iterator[Value]:
 
 def _adds_up(results: Results) -> Finding:
     asked = {}
-    for at in results.places(_LAW, "discrete Laplace"):
-        known = results.less(_LAW, ("sums of 20 shares", at), ("discrete Laplace", at)) == 0
+    for at in results.list_places(_LAW, "discrete Laplace"):
+        known = (
+            results.compare_lines(_LAW, ("sums of 20 shares", at), ("discrete Laplace", at)) == 0
+        )
         asked[f"{at:g}"] = 1 if known else -1
     # Of 17 intervals at 95 % one misses by chance more often than not.
     missed = [at for at, sure in asked.items() if sure < 0]
     if len(missed) <= 2:
         asked = dict.fromkeys(asked, 1)
-    return judge(asked, f"the law is in the interval but at {len(missed)} of 17 values; ")
+    return judge_claim(asked, f"the law is in the interval but at {len(missed)} of 17 values; ")
 
 
-def say_yes(task: Task) -> Iterator[Value]:
+def measure_yes_shares(task: Task) -> Iterator[Value]:
     """Yield how far shares of those who say yes are off, and how often an interval covers."""
     users, rng, world = (
-        task.people(int(task.place[0])),
+        task.scale_users(int(task.place[0])),
         Tape(task.make_tape()),
         task.make_generator(9),
     )
     cells = _everybody(task, users)
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     yes = world.binomial(cells, 0.8 * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) / (2 * 0.15**2)))
-    asked = ask(users, kind="proportions")
-    found = estimate_proportions(asked, play(asked, np.stack([yes, cells - yes]), users, rng))
+    asked = make_query(users, kind="proportions")
+    found = estimate_proportions(
+        asked, play_query(asked, np.stack([yes, cells - yes]), users, rng)
+    )
     where = ~np.isnan(found.share) & (cells > 0)
     true, weight = yes[where] / cells[where], cells[where]
     for line, share in (
@@ -308,10 +316,10 @@ def say_yes(task: Task) -> Iterator[Value]:
 # Figures 4, 5, 7 and 8: what changes the error.
 
 
-def vary(task: Task) -> Iterator[Value]:
+def measure_variants(task: Task) -> Iterator[Value]:
     """Yield error and length of a run in which one thing is another than usual."""
     what, at = str(task.place[0]), float(task.place[1])
-    users = task.people(int(at) if what == "users" else 100_000)
+    users = task.scale_users(int(at) if what == "users" else 100_000)
     drop = Fraction(at).limit_denominator(100) if what == "drop" else Fraction(0)
     others: dict[str, dict[str, Any]] = {
         "shard": {"shard": max(100, int(at * task.scale))},
@@ -330,38 +338,38 @@ def vary(task: Task) -> Iterator[Value]:
     if what == "threshold":
         lines = {TREE: {}, "given up again below k": {"collapse": at}}
     for line, more in lines.items():
-        query = ask(users, **others.get(what, {what: at}), **more)
-        releases = play(query, there, present, Tape(task.make_tape()))
+        query = make_query(users, **others.get(what, {what: at}), **more)
+        releases = play_query(query, there, present, Tape(task.make_tape()))
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
             yield Value(MSE, line, at, measure_squared_error(mapped.mass, everybody / users))
             yield Value(LENGTH, line, at, _length(releases))
 
 
-def spend(task: Task) -> Iterator[Value]:
+def measure_spending(task: Task) -> Iterator[Value]:
     """Yield what each round spends of epsilon 1."""
-    users = task.people(int(task.place[0]))
-    query = ask(users)
-    releases = play(query, _everybody(task, users), users, Tape(task.make_tape()))
+    users = task.scale_users(int(task.place[0]))
+    query = make_query(users)
+    releases = play_query(query, _everybody(task, users), users, Tape(task.make_tape()))
     panel, line = "epsilon", f"{task.place[0]:,} people"
     yield Value(panel, line, 1, float(epsilon_of(releases[0].round)))
     yield Value(panel, line, 2, float(epsilon_of(releases[-1].round)))
 
 
 def _last_has_most(results: Results) -> Finding:
-    lines = results.lines("epsilon")
-    asked = {line: results.less("epsilon", (line, 1), (line, 2)) for line in lines}
-    return judge(asked, "the first round below the last one: ")
+    lines = results.list_lines("epsilon")
+    asked = {line: results.compare_lines("epsilon", (line, 1), (line, 2)) for line in lines}
+    return judge_claim(asked, "the first round below the last one: ")
 
 
-def least_within(line: str) -> Callable[[Results], Finding]:
+def make_inner_least_check(line: str) -> Callable[[Results], Finding]:
     """Return the check that a line is least between its ends, and surely worse at both of them."""
 
     def check(results: Results) -> Finding:
-        first, *inner, last = results.places(MSE, line)
-        least = min(inner, key=lambda at: results.mean(MSE, line, at))
+        first, *inner, last = results.list_places(MSE, line)
+        least = min(inner, key=lambda at: results.compute_mean(MSE, line, at))
         said = [f"least between the ends at {least:g}"]
-        sure = [results.less(MSE, (line, least), (line, at)) for at in (first, last)]
+        sure = [results.compare_lines(MSE, (line, least), (line, at)) for at in (first, last)]
         for at, below in zip((first, last), sure, strict=True):
             how = {1: "surely worse", 0: "the same within chance", -1: "surely better"}[below]
             said.append(f"{at:g} is {how}")
@@ -373,8 +381,8 @@ def least_within(line: str) -> Callable[[Results], Finding]:
 
 def _little(results: Results) -> Finding:
     """Return whether a fifth that drops out costs about 15 % of error: 5 to 30."""
-    costs = results.mean(MSE, TREE, 0.2) / results.mean(MSE, TREE, 0.0) - 1
-    more = results.less(MSE, (TREE, 0.0), (TREE, 0.2))
+    costs = results.compute_mean(MSE, TREE, 0.2) / results.compute_mean(MSE, TREE, 0.0) - 1
+    more = results.compare_lines(MSE, (TREE, 0.0), (TREE, 0.2))
     said = f"a fifth that drops out changes the error by {100 * costs:+.0f} %"
     if more == 0:
         return Finding("not decided", f"{said}, within chance")
@@ -396,59 +404,68 @@ FIGURES = (
         "quadtree-table2", "more parts of a person are better until the sum wraps around",
         f"2,000 people of 1 to {PLACES} places, {ROUGH} x {ROUGH} cells, epsilon 1; devices here "
         f"take as many bits as a sum needs, so nothing wraps but here; {STAND_IN}",
-        "bits of a sum", (("visit",),), visit, _parts_help, 10, (4, 0.3, ()),
+        "bits of a sum", (("visit",),), measure_split_visitors, _parts_help, 10, (4, 0.3, ()),
     ),
     Figure(
         "quadtree-1", "noise that each device adds for itself leaves nothing of the map",
         f"epsilon 1, one sum over everybody; {STAND_IN}", "people", ((10_000,), (100_000,)),
-        share_noise,
-        lambda found: best_of(found, "all share one noise", ("each device has all of the noise",)),
+        compare_shared_noise,
+        lambda found: check_lowest(
+            found, "all share one noise", ("each device has all of the noise",)
+        ),
         20, (5, 1.0, ()),
     ),
     Figure(
         "quadtree-2", "shares of noise, one from each device, add up to one discrete Laplace",
-        "epsilon 1/2, 20 devices, 2,000 sums a trial", "noise", (("shares",),), add_shares,
+        "epsilon 1/2, 20 devices, 2,000 sums a trial", "noise", (("shares",),), count_noise_sums,
         _adds_up, 20, (8, 1.0, ()),
     ),
     Figure(
         "quadtree-4", "dividing where the count stands out of the noise has a best threshold",
-        _CITY, "k of equation 6", sweep("threshold", 1, 2, 4, 8, 16, 32), vary, least_within(TREE),
+        _CITY, "k of equation 6", make_places("threshold", 1, 2, 4, 8, 16, 32), measure_variants,
+        make_inner_least_check(TREE),
         20, _FEW,
     ),
     Figure(
         "quadtree-5", "the first round spends little, the last one has all the rest",
-        _CITY, "1 is the first round, 2 the last", ((10_000,), (100_000,), (1_000_000,)), spend,
+        _CITY, "1 is the first round, 2 the last", ((10_000,), (100_000,), (1_000_000,)),
+        measure_spending,
         _last_has_most, 10, (5, 1.0, ()),
     ),
     Figure(
         "quadtree-5b", "what must be left for another round has a best value",
-        f"{_CITY}; psi is 1 at least", "psi of equation 9", sweep("reserve", 1, 1.5, 2, 3, 5),
-        vary, least_within(TREE), 20, _FEW,
+        f"{_CITY}; psi is 1 at least", "psi of equation 9",
+        make_places("reserve", 1, 1.5, 2, 3, 5),
+        measure_variants, make_inner_least_check(TREE), 20, _FEW,
     ),
     Figure(
         "quadtree-7a", "the error falls with every user more",
-        _CROWDS, "users", sweep("users", 10_000, 30_000, 100_000, 300_000), vary,
-        lambda found: is_falling(found, TREE, MSE), 20, _FEW,
+        _CROWDS, "users", make_places("users", 10_000, 30_000, 100_000, 300_000), measure_variants,
+        lambda found: check_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-7b", "the width that noise is aimed at has a best value",
-        _CROWDS, "b of equation 7", sweep("aim", 0.02, 0.05, 0.1, 0.2, 0.5), vary,
-        least_within(TREE), 20, _FEW,
+        _CROWDS, "b of equation 7", make_places("aim", 0.02, 0.05, 0.1, 0.2, 0.5),
+        measure_variants,
+        make_inner_least_check(TREE), 20, _FEW,
     ),
     Figure(
         "quadtree-8a", "larger secure sums have smaller errors",
-        _CROWDS, "devices in one secure sum", sweep("shard", 1000, 3000, 10_000, 30_000), vary,
-        lambda found: is_falling(found, TREE, MSE), 20, _FEW,
+        _CROWDS, "devices in one secure sum", make_places("shard", 1000, 3000, 10_000, 30_000),
+        measure_variants,
+        lambda found: check_falling(found, TREE, MSE), 20, _FEW,
     ),
     Figure(
         "quadtree-8b", "a fifth that drops out costs about 15 % of error",
         f"{_CROWDS}; who drops out brings no noise here, in the paper's code such a one still did",
-        "share that is missing", sweep("drop", 0, 0.05, 0.1, 0.2, 0.4), vary, _little, 40,
-        (20, 1.0, sweep("drop", 0, 0.2)),
+        "share that is missing", make_places("drop", 0, 0.05, 0.1, 0.2, 0.4), measure_variants,
+        _little,
+        40,
+        (20, 1.0, make_places("drop", 0, 0.2)),
     ),
     Figure(
         "quadtree-9", "where the share of those who say yes is high is found, too",
-        _CITY, "people", ((300_000,),), say_yes,
-        lambda found: best_of(found, "quadtree", ("one share for all",)), 20, _FEW,
+        _CITY, "people", ((300_000,),), measure_yes_shares,
+        lambda found: check_lowest(found, "quadtree", ("one share for all",)), 20, _FEW,
     ),
 )  # fmt: skip

@@ -50,9 +50,9 @@ from .figures import (
     Results,
     Task,
     Value,
-    best_of,
+    check_lowest,
     combine_findings,
-    judge,
+    judge_claim,
 )
 from .people import STAND_IN, draw_people
 from .picture import UNIFORM
@@ -70,7 +70,7 @@ def place_along_curve(points: Floats) -> Floats:
     return np.sort((places_of(cells_of(points, order), order) + 0.5) / 4**order)
 
 
-def places(name: str, count: int, task: Task) -> Floats:
+def draw_places(name: str, count: int, task: Task) -> Floats:
     """Return so many sorted places of [0, 1] of one of Figure 4's data sets."""
     if name == SINGLE:
         return np.full(count, 0.5)
@@ -98,7 +98,7 @@ def measure_error(own: Floats, found: Sorted) -> float:
     return float(np.abs(found.quantile(ranks) - own).mean())
 
 
-def generalise(own: Floats, group: int) -> Floats:
+def average_groups(own: Floats, group: int) -> Floats:
     """Return the places, each replaced by the average of its group."""
     starts = np.arange(0, len(own), group)
     sizes = np.diff([*starts, len(own)])
@@ -114,7 +114,7 @@ _GROUPS = (10, 20, 40, 80, 160, 320, 640)
 
 def measure_without_groups(task: Task) -> Iterator[Value]:
     """Yield the error of even places without groups, for every epsilon."""
-    own = places(EVENLY, int(task.place[0]), task)
+    own = draw_places(EVENLY, int(task.place[0]), task)
     for text in _EPSILONS:
         off = measure_error(own, recover_sorted(own, Fraction(text), 1, task.make_tape(text)))
         yield Value(f"{ERROR}, evenly", f"epsilon {text}", len(own), off)
@@ -122,9 +122,9 @@ def measure_without_groups(task: Task) -> Iterator[Value]:
 
 def _halves(results: Results) -> Finding:
     """Return whether twice the epsilon halves the error, give or take a tenth."""
-    panel = results.panels()[0]
-    last = results.places(panel, "epsilon 1")[-1]
-    one, two = (results.mark(panel, f"epsilon {e}", last) for e in (1, 2))
+    panel = results.list_panels()[0]
+    last = results.list_places(panel, "epsilon 1")[-1]
+    one, two = (results.compute_interval(panel, f"epsilon {e}", last) for e in (1, 2))
     ratio = one.mean / two.mean
     half = ratio * math.hypot(one.half_width / one.mean, two.half_width / two.mean)
     said = f"at {last:g} places twice the epsilon divides the error by {ratio:.2f} +- {half:.2f}"
@@ -138,33 +138,36 @@ def measure_four_sets(task: Task) -> Iterator[Value]:
     kind, size = str(task.place[0]), int(task.place[1])
     for name in (SINGLE, EVENLY, CITY, HILLS):
         if kind == "places":
-            own = places(name, size, task)
+            own = draw_places(name, size, task)
             off = measure_error(own, recover_sorted(own, ONE, 1, task.make_tape(name)))
             yield Value("groups of one, epsilon 1", name, size, off)
         elif name != SINGLE:
-            own = places(name, 10_000, task)
-            off = float(np.abs(generalise(own, size) - own).mean())
+            own = draw_places(name, 10_000, task)
+            off = float(np.abs(average_groups(own, size) - own).mean())
             yield Value("groups without noise, 10,000 places, by k", name, size, off)
             yield Value("groups without noise, 10,000 places, by k", "k / 4n", size, size / 4e4)
 
 
 def _as_even(results: Results) -> Finding:
-    panel, grouped = results.panels()[:2]
-    last = results.places(panel, EVENLY)[-1]
-    even = results.mean(panel, EVENLY, last)
-    near = {name: abs(results.mean(panel, name, last) / even - 1) for name in (CITY, HILLS)}
+    panel, grouped = results.list_panels()[:2]
+    last = results.list_places(panel, EVENLY)[-1]
+    even = results.compute_mean(panel, EVENLY, last)
+    near = {
+        name: abs(results.compute_mean(panel, name, last) / even - 1) for name in (CITY, HILLS)
+    }
     alike = {name: 1 if off <= 0.25 else -1 for name, off in near.items()}
     others = EVENLY, CITY, HILLS
-    least = {name: results.less(panel, (SINGLE, last), (name, last)) for name in others}
+    least = {name: results.compare_lines(panel, (SINGLE, last), (name, last)) for name in others}
     cost = {
-        f"{name} in groups of {at:g}": -results.less(grouped, ("k / 4n", at), (name, at)) or 1
+        f"{name} in groups of {at:g}": -results.compare_lines(grouped, ("k / 4n", at), (name, at))
+        or 1
         for name in (CITY, HILLS)
-        for at in results.places(grouped, name)
+        for at in results.list_places(grouped, name)
     }
     return combine_findings(
-        judge(alike, f"at {last:,.0f} places within a quarter of even ones: "),
-        judge(least, f"at {last:,.0f} places one place is least: "),
-        judge(cost, "groups cost k / 4n at most: "),
+        judge_claim(alike, f"at {last:,.0f} places within a quarter of even ones: "),
+        judge_claim(least, f"at {last:,.0f} places one place is least: "),
+        judge_claim(cost, "groups cost k / 4n at most: "),
     )
 
 
@@ -176,10 +179,10 @@ def split_error_by_group(task: Task) -> Iterator[Value]:
     group, count = int(task.place[0]), 10_000
     for name in (EVENLY, CITY):
         panel = f"{name}, {count:,} places"
-        own = places(name, count, task)
+        own = draw_places(name, count, task)
         steps = recover_sorted(own, ONE, group, task.make_tape(name))
         lines = recover_sorted(own, ONE, group, task.make_tape(name), True)
-        means = generalise(own, group)
+        means = average_groups(own, group)
         width, noise = float(np.abs(means - own).mean()), measure_error(means, steps)
         for line, value in (
             ("groups alone", width),
@@ -195,9 +198,9 @@ def split_error_by_group(task: Task) -> Iterator[Value]:
 def _near_sum(results: Results) -> Finding:
     """Return whether the sum is within a tenth of the error, and least at the same size."""
     asked, said = dict[str, int](), list[str]()
-    for panel in results.panels():
+    for panel in results.list_panels():
         sums, alls = (
-            {at: results.mean(panel, line, at) for at in results.places(panel, SUM)}
+            {at: results.compute_mean(panel, line, at) for at in results.list_places(panel, SUM)}
             for line in (SUM, MEASURED)
         )
         above = {at: sums[at] / alls[at] - 1 for at in sums}
@@ -206,7 +209,7 @@ def _near_sum(results: Results) -> Finding:
         at_sum, at_all = (min(line, key=line.__getitem__) for line in (sums, alls))
         most = max(above.values())
         said.append(f"{panel}: least at {at_sum:g} and {at_all:g}, up to {most:.0%} above")
-    return judge(asked, "; ".join(said) + "; within a tenth of it: ")
+    return judge_claim(asked, "; ".join(said) + "; within a tenth of it: ")
 
 
 # Table 1: the size of groups.
@@ -216,7 +219,7 @@ def compare_group_sizes(task: Task) -> Iterator[Value]:
     """Yield the sizes of groups, printed and by the rule, and the error of each, measured."""
     n, e = (int(one) for one in task.place)
     count, epsilon = POINTS[n], EPSILONS[e]
-    own = places(EVENLY, count, task)
+    own = draw_places(EVENLY, count, task)
     for line, size in (("printed", PRINTED_SIZES[n][e]), ("rule", choose_group(count, epsilon))):
         yield Value(f"group size, epsilon {epsilon:g}", line, count, size)
         found = recover_sorted(own, Fraction(epsilon), size, task.make_tape(line))
@@ -232,12 +235,14 @@ def _sizes(*points: int) -> tuple[Place, ...]:
 
 def _printed_is_best(results: Results) -> Finding:
     asked, less = dict[str, int](), list[float]()
-    for panel in (one for one in results.panels() if one.startswith(ERROR)):
-        for at in results.places(panel, "rule"):
-            asked[f"{panel} {at:g}"] = results.less(panel, ("printed", at), ("rule", at))
-            rule, printed = (results.mean(panel, line, at) for line in ("rule", "printed"))
+    for panel in (one for one in results.list_panels() if one.startswith(ERROR)):
+        for at in results.list_places(panel, "rule"):
+            asked[f"{panel} {at:g}"] = results.compare_lines(panel, ("printed", at), ("rule", at))
+            rule, printed = (results.compute_mean(panel, line, at) for line in ("rule", "printed"))
             less.append(1 - rule / printed)
-    return judge(asked, f"1.74 sqrt(n / epsilon) errs {min(less):.0%} to {max(less):.0%} less: ")
+    return judge_claim(
+        asked, f"1.74 sqrt(n / epsilon) errs {min(less):.0%} to {max(less):.0%} less: "
+    )
 
 
 # Figures 8 and 9 and Table 2: densities and ranges.
@@ -247,7 +252,7 @@ SIDE = 256  # of the raster on which densities are compared
 WIDE = "equi-width, best"
 
 
-def sorted_maps(points: Floats, side: int, *seed: object) -> dict[str, Floats]:
+def make_sorted_maps(points: Floats, side: int, *seed: object) -> dict[str, Floats]:
     """Return the shares of cells by a release each, epsilon 1: printed, lines, and the hybrid."""
     order, grid = ORDERS[2], Grid((side, side), 0)
     along = places_of(cells_of(points, order), order)
@@ -273,7 +278,7 @@ def sorted_maps(points: Floats, side: int, *seed: object) -> dict[str, Floats]:
     }
 
 
-def equi_width_map(points: Floats, side: int, *seed: object) -> Floats:
+def make_equi_width_map(points: Floats, side: int, *seed: object) -> Floats:
     """Return the shares of side x side squares, epsilon 1."""
     draw = partial(dlaplace, rng=Tape(repr(("equi-width", side, *seed)).encode()))
     return map_by_equi_width(histogram(points, Grid((side, side), 0)), ONE, draw)
@@ -285,38 +290,39 @@ def enlarge(mass: Floats, side: int) -> Floats:
     return np.kron(mass, np.full((times, times), times**-2))
 
 
-def l1_and_l2(truth: Floats, found: Floats) -> tuple[float, float]:
+def measure_l1_and_l2(truth: Floats, found: Floats) -> tuple[float, float]:
     """Return the l1 and the l2 distance of two maps of total one."""
     off = found - truth
     return float(np.abs(off).sum()), float(np.sqrt(np.square(off).sum()))
 
 
-def densities(task: Task) -> Iterator[Value]:
+def compare_densities(task: Task) -> Iterator[Value]:
     """Yield the distances of densities by the bins of squares, beside sorted places."""
-    name, users, world = str(task.place[0]), task.people(60_000), task.make_generator()
+    name, users, world = str(task.place[0]), task.scale_users(60_000), task.make_generator()
     if name == CITY:
         points = draw_people(task.points, users, world)
     else:
         points = (mnormal if name == HILLS else szipf)(users, world)
     truth = histogram(points, Grid((SIDE, SIDE), 0)) / len(points)
     squares = {
-        bins: enlarge(equi_width_map(points, bins, task.run, task.seed), SIDE) for bins in _BINS
+        bins: enlarge(make_equi_width_map(points, bins, task.run, task.seed), SIDE)
+        for bins in _BINS
     }
-    maps = sorted_maps(points, SIDE, task.run, task.seed)
-    best = min(squares, key=lambda bins: l1_and_l2(truth, squares[bins])[0])
+    maps = make_sorted_maps(points, SIDE, task.run, task.seed)
+    best = min(squares, key=lambda bins: measure_l1_and_l2(truth, squares[bins])[0])
     lines = {**maps, WIDE: squares[best], UNIFORM: np.full(truth.shape, 1 / truth.size)}
     for norm, at in (("l1", 0), ("l2", 1)):
         panel = f"{norm}, {name}"
         for bins, mass in squares.items():
-            yield Value(panel, "equi-width", bins, l1_and_l2(truth, mass)[at])
+            yield Value(panel, "equi-width", bins, measure_l1_and_l2(truth, mass)[at])
             for line, other in lines.items():
-                yield Value(panel, line, bins, l1_and_l2(truth, other)[at])
+                yield Value(panel, line, bins, measure_l1_and_l2(truth, other)[at])
 
 
 def _other_widths(results: Results) -> Finding:
     best = {
-        panel: min(_BINS, key=partial(results.mean, panel, "equi-width"))
-        for panel in results.panels() if panel.startswith("l1")
+        panel: min(_BINS, key=partial(results.compute_mean, panel, "equi-width"))
+        for panel in results.list_panels() if panel.startswith("l1")
     }  # fmt: skip
     told = ", ".join(f"{panel[4:]} {bins:g}" for panel, bins in best.items())
     verdict = "confirmed" if len(set(best.values())) > 1 else "refuted"
@@ -336,7 +342,7 @@ def _cumulate(mass: Floats, at: Floats) -> Floats:
 
 def measure_ranges_on_line(task: Task) -> Iterator[Value]:
     """Yield the error in people by the width of ranges, of distances to a city's middle."""
-    points = draw_people(task.points, task.people(180_000), task.make_generator())
+    points = draw_people(task.points, task.scale_users(180_000), task.make_generator())
     far = np.hypot(*(points - 0.5).T)
     own = np.sort(far / np.nextafter(far.max(), 2))
     users = len(own)
@@ -371,13 +377,13 @@ def measure_ranges_on_line(task: Task) -> Iterator[Value]:
 def measure_ranges_in_plane(task: Task) -> Iterator[Value]:
     """Yield the error in people by the side of square ranges, on 512 x 512 cells."""
     side, seed = _WAVELET_2D, (task.seed, task.run)
-    points = draw_people(task.points, task.people(180_000), task.make_generator())
+    points = draw_people(task.points, task.scale_users(180_000), task.make_generator())
     counts, users = histogram(points, Grid((side, side), 0)), len(points)
     draw = partial(dlaplace, rng=Tape(task.make_tape("haar")))
     maps = {
-        BINS: equi_width_map(points, _BINS_2D, *seed),
+        BINS: make_equi_width_map(points, _BINS_2D, *seed),
         WAVES: map_by_wavelet(Crowd(counts, users), ONE, draw, changes=2, total=True),
-        **sorted_maps(points, side, *seed),
+        **make_sorted_maps(points, side, *seed),
         UNIFORM: np.ones((1, 1)),
     }
     truth = _table(counts / users)
@@ -447,12 +453,14 @@ def measure_median(task: Task) -> Iterator[Value]:
 
 def _high_is_better(results: Results) -> Finding:
     """Return whether sorted places are nearer at the high local sensitivity and small epsilon."""
-    panel = next(one for one in results.panels() if one.endswith("0.3"))
+    panel = next(one for one in results.list_panels() if one.endswith("0.3"))
     asked = {
-        f"epsilon {at:g}, {name}": results.less(panel, ("ranks, the rule's k", at), (name, at))
+        f"epsilon {at:g}, {name}": results.compare_lines(
+            panel, ("ranks, the rule's k", at), (name, at)
+        )
         for at in (0.25, 0.5, 1.0) for name in (SMOOTH, SOME)
     }  # fmt: skip
-    return judge(asked, "at local sensitivity 0.3, sorted places below smooth sensitivity: ")
+    return judge_claim(asked, "at local sensitivity 0.3, sorted places below smooth sensitivity: ")
 
 
 _LINE = f"epsilon 1 unless said; a city and three hills stand for Twitter and Kaluza; {STAND_IN}"
@@ -486,24 +494,27 @@ FIGURES = (
     ),
     Figure(
         "ranks-8", "the best width of squares is another one for each of three data sets",
-        _DENSE, "bins along a side", ((CITY,), (HILLS,), ("skewed",)), densities, _other_widths,
+        _DENSE, "bins along a side", ((CITY,), (HILLS,), ("skewed",)), compare_densities,
+        _other_widths,
         20, _FEW,
     ),
     Figure(
         "ranks-table2", "densities of sorted places are nearer than those of the best squares",
         f"{_DENSE}; printed are l1 1.23 and l2 0.25 for squares, 1.13 and 0.20 for sorted places",
-        "bins along a side", ((CITY,),), densities, lambda found: best_of(found, PRINTED, (WIDE,)),
+        "bins along a side", ((CITY,),), compare_densities,
+        lambda found: check_lowest(found, PRINTED, (WIDE,)),
         20, _FEW,
     ),
     Figure(
         "ranks-9a", "on a line sorted places do best at every range",
         _RANGE, "width of the range", (("line",),), measure_ranges_on_line,
-        lambda found: best_of(found, PRINTED, (BINS, WAVES)), 20, _FEW,
+        lambda found: check_lowest(found, PRINTED, (BINS, WAVES)), 20, _FEW,
     ),
     Figure(
         "ranks-9b", "in a plane sorted places do best at every range",
         f"{_RANGE}; a true range is that of 512 x 512 cells", "side of the range", (("plane",),),
-        measure_ranges_in_plane, lambda found: best_of(found, PRINTED, (BINS, WAVES)), 20, _FEW,
+        measure_ranges_in_plane, lambda found: check_lowest(found, PRINTED, (BINS, WAVES)), 20,
+        _FEW,
     ),
     Figure(
         "ranks-10", "sorted places give a nearer median where the local sensitivity is high",

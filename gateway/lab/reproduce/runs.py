@@ -31,9 +31,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from ...faults import OperatorFault
-from ...output import Stage, check_places, make_folder, write_all
-from .figures import Figure, Finding, Results, Task, Value, table
-from .picture import draw
+from ...output import Stage, check_writable, make_folder, write_all
+from .figures import Figure, Finding, Results, Task, Value, load_figures
+from .picture import draw_panels
 
 Played: TypeAlias = dict[Task, list[Value]]
 Losses: TypeAlias = tuple[type[Exception], ...]
@@ -48,7 +48,7 @@ _ATTEMPTS = 3  # pools that may lose a process before we give up
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class RunOptions:
     """How figures are made.
 
     Args:
@@ -68,8 +68,8 @@ class Order:
     cluster: str | None = None
 
 
-def make(
-    figures: Sequence[Figure], order: Order, folder: Path, stage: Stage
+def make_figures(
+    figures: Sequence[Figure], order: RunOptions, folder: Path, stage: Stage
 ) -> Iterator[tuple[Figure, Results, Finding]]:
     """Yield each figure when its last run is in, its table and its picture being written.
 
@@ -79,27 +79,29 @@ def make(
     """
     points = str(order.points.resolve()) if order.points else ""
     _content.cache_clear()  # the file may be another than last time
-    check_places(
+    check_writable(
         [folder / f"{one.name}{ending}" for one in figures for ending in (".csv", ".png")],
         [order.points] if order.points else [],
     )
-    asked = {one.name: one.tasks(order.trials, order.seed, order.quick, points) for one in figures}
+    asked = {
+        one.name: one.list_tasks(order.trials, order.seed, order.quick, points) for one in figures
+    }
     found = {name: _read_known(folder / name, tasks) for name, tasks in asked.items()}
     left = [task for tasks in asked.values() for task in tasks if task not in found[task.figure]]
     total, began, done = len(left), time.monotonic(), 0
     waiting = list(figures)
-    results = play_all(left, order)
+    results = run_all_tasks(left, order)
     while waiting:
         for figure in [one for one in waiting if len(found[one.name]) == len(asked[one.name])]:
             waiting.remove(figure)
             played = {task: found[figure.name][task] for task in asked[figure.name]}
             results_of = Results((task.run, one) for task in played for one in played[task])
-            panels = results_of.drawn(figure.across, figure.up)
+            panels = results_of.make_panels(figure.across, figure.up)
             write_all(
                 {
                     folder / f"{figure.name}.csv": partial(_write, _rows(played), ".csv"),
                     folder / f"{figure.name}.png": partial(
-                        draw, f"{figure.name}: {figure.claim}", panels
+                        draw_panels, f"{figure.name}: {figure.claim}", panels
                     ),
                 }
             )
@@ -114,20 +116,20 @@ def make(
             stage(f"{name}: {done} of {total} runs, about {minutes:.0f} min left")
 
 
-def play(tasks: Sequence[Task]) -> tuple[str, Played]:
-    """Return this heatveil's `code`, and the values of the first of some runs: a second's worth.
+def run_tasks(tasks: Sequence[Task]) -> tuple[str, Played]:
+    """Return `hash_code`, and the values of the first of some runs: a second's worth.
 
     A run of a few milliseconds would take longer to hand over than to make.
     """
     until_s, played = time.monotonic() + _CHUNK_S, Played()
     for task in tasks:
-        played[task] = list(table()[task.figure].work(task))
+        played[task] = list(load_figures()[task.figure].work(task))
         if time.monotonic() >= until_s:
             break
-    return code(), played
+    return hash_code(), played
 
 
-def play_all(tasks: Sequence[Task], order: Order) -> Iterator[Played]:
+def run_all_tasks(tasks: Sequence[Task], order: RunOptions) -> Iterator[Played]:
     """Yield every run with its values, some of one figure at a time, as they end.
 
     Raises:
@@ -143,7 +145,7 @@ def play_all(tasks: Sequence[Task], order: Order) -> Iterator[Played]:
                 while queue or running:
                     while queue and len(running) < (many := hands()):
                         some = _take(queue, many)
-                        running[executor.submit(play, some)] = some
+                        running[executor.submit(run_tasks, some)] = some
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         some = running.pop(future)
                         theirs, played = future.result()
@@ -181,7 +183,7 @@ class _Here(Executor):
 
 
 @contextmanager
-def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losses]]:
+def _executor(order: RunOptions) -> Iterator[tuple[Executor, Callable[[], int], Losses]]:
     """Give what plays runs, how many lots at once now, and what it raises where some was lost."""
     losses = (BrokenExecutor, CancelledError, OSError)
     if order.cluster is None:
@@ -223,7 +225,7 @@ def _executor(order: Order) -> Iterator[tuple[Executor, Callable[[], int], Losse
 
 
 def _check_code(theirs: str) -> None:
-    if theirs != code():
+    if theirs != hash_code():
         raise OperatorFault(
             "a worker of the cluster has another version of heatveil or of a library than this "
             "machine, so that the figure would mix two. Install the same versions there and run "
@@ -232,7 +234,7 @@ def _check_code(theirs: str) -> None:
 
 
 @lru_cache(maxsize=1)
-def code() -> str:
+def hash_code() -> str:
     """Return what tells the heatveil that computes values from any other: sources, libraries."""
     digest = sha256()
     for name in _LIBRARIES:
@@ -251,7 +253,7 @@ def _content(path: str) -> str:
 
 def _settings(task: Task) -> dict[str, Any]:
     return {
-        "code": code(),
+        "code": hash_code(),
         "seed": task.seed,
         "scale": task.scale,
         "points": _content(task.points) if task.points else "",

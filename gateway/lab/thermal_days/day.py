@@ -41,24 +41,24 @@ class Lived:
     people: tuple[Floats, ...]  # (there, 2), where everybody stood, for each frame
     unbalanced: float  # what the energy balance does not close by, relative to what was stored
 
-    def step_of(self, at_s: float) -> int:
+    def find_step(self, at_s: float) -> int:
         """Return the step that is nearest to a time."""
         return int(np.abs(self.times_s - at_s).argmin())
 
-    def frame_of(self, at_s: float) -> int:
+    def find_frame(self, at_s: float) -> int:
         """Return the frame that is nearest to a time."""
         return int(np.abs(self.frames_s - at_s).argmin())
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class Readings:
     """What the thermometers counted, all day long. Private."""
 
     level: Counts  # of the room before the day, when nobody was there: public
     counts: tuple[Counts, ...]  # for each step
     step_k: Floats  # (sensors,), what one count is
 
-    def above_k(self, step: int) -> Floats:
+    def subtract_level_k(self, step: int) -> Floats:
         """Return a step's readings less the level, (sensors,), in kelvin; NaN for drop-outs."""
         counts, level = (np.array(one, dtype=float) for one in (self.counts[step], self.level))
         return (counts - level) * self.step_k
@@ -85,7 +85,7 @@ class Played:
 
     room: Any  # physics.rooms.records.Room
     lived: Lived
-    read: Read
+    read: Readings
     places_m: Floats  # (sensors, 2)
     query: Query | None = None
     moments: tuple[Moment, ...] = ()
@@ -102,7 +102,7 @@ class Played:
 FRAMES = 96  # whole fields that are kept of a day, evenly: a quarter of an hour apart
 
 
-class Living:
+class LivingRoom:
     """A room going through its day, with its people and, side by side, without them.
 
     Args:
@@ -172,7 +172,7 @@ class Living:
         places = [track.place(self.at_s) for track in self.day.present(self.at_s)]
         return np.array([place for place in places if place is not None]).reshape(-1, 2)
 
-    def go(self, until_s: float) -> None:
+    def advance(self, until_s: float) -> None:
         """Go on to a time, in steps of the room's own."""
 
         def drives(from_s: float, to_s: float) -> Drive:
@@ -188,7 +188,7 @@ class Living:
 
 
 def simulate_day(
-    living: Living, stage: Stage = lambda name: None, rounds_s: Sequence[float] = ()
+    living: LivingRoom, stage: Stage = lambda name: None, rounds_s: Sequence[float] = ()
 ) -> Lived:
     """Return the whole day of a room.
 
@@ -203,7 +203,7 @@ def simulate_day(
     seen, frames, air = [], [], []
     people: list[Floats] = []
     for index, at_s in enumerate(times):
-        living.go(float(at_s))
+        living.advance(float(at_s))
         seen.append(living.seen_k)
         if index in kept:
             stage(f"living through the day, {index / max(steps, 1):.0%}")
@@ -249,7 +249,7 @@ class Thermometers:
         self.step_k = np.repeat([float(kind.step) for kind in self.kinds], counts)
         self._ends = np.cumsum(counts)[:-1]
 
-    def see(self, temperatures_k: Floats, at_s: float) -> Counts:
+    def count(self, temperatures_k: Floats, at_s: float) -> Counts:
         """Return the counts of all at a moment, for their temperatures, (sensors,)."""
         if not self.kinds:
             return ()
@@ -260,15 +260,15 @@ class Thermometers:
     def measure_level(self, empty_k: Floats, until_s: float) -> Counts:
         """Return the middle counts of the half hour before a moment, in a room that was empty."""
         times = until_s - _APART_S * np.arange(_LOOKS - 1, -1, -1)
-        return median_counts([self.see(empty_k, float(at_s)) for at_s in times])
+        return median_counts([self.count(empty_k, float(at_s)) for at_s in times])
 
 
-def read_day(room: Room, lived: Lived, world: np.random.Generator) -> Read:
+def read_day(room: Room, lived: Lived, world: np.random.Generator) -> Readings:
     """Return what the thermometers of a room count over its day."""
     thermometers = Thermometers(room, world)
     level = thermometers.measure_level(lived.empty_k[0], float(lived.times_s[0]) - _APART_S)
     counts = tuple(
-        thermometers.see(seen, float(at_s))
+        thermometers.count(seen, float(at_s))
         for seen, at_s in zip(lived.seen_k, lived.times_s, strict=True)
     )
-    return Read(level, counts, thermometers.step_k)
+    return Readings(level, counts, thermometers.step_k)

@@ -101,7 +101,7 @@ def _npz(played: Played, path: Path) -> None:
     people = np.full((len(lived.people), most, 2), np.nan)
     for frame, places in enumerate(lived.people):
         people[frame, : len(places)] = places
-    asked = [lived.frame_of(moment.at_s) for moment in moments]
+    asked = [lived.find_frame(moment.at_s) for moment in moments]
     parts: dict[str, NDArray[Any]] = {
         "times_s": lived.times_s,
         "places_m": played.places_m,
@@ -139,7 +139,7 @@ def _parquet(played: Played, path: Path) -> None:
     steps = len(lived.times_s)
     sent: list[int | None] = [None] * (steps * sensors)
     for moment, release in zip(played.moments, played.releases, strict=True):
-        row = lived.step_of(moment.at_s) * sensors
+        row = lived.find_step(moment.at_s) * sensors
         sent[row : row + sensors] = list(release.values)
     columns = {
         "at_s": np.repeat(lived.times_s, sensors),

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 PERSON, WALL, GLASS = "#7dd3fc", "#8b87a0", "#38bdf8"
 
 
-def titles(played: Played) -> list[str]:
+def list_titles(played: Played) -> list[str]:
     """Return what stands above each panel."""
     named = ["True warmth of people"]
     if played.query is not None and played.moments:
@@ -40,7 +40,7 @@ def titles(played: Played) -> list[str]:
     return named
 
 
-def units(played: Played) -> list[str]:
+def list_units(played: Played) -> list[str]:
     """Return what the colours of each panel are in."""
     named = ["K"]
     if played.moments:
@@ -50,14 +50,14 @@ def units(played: Played) -> list[str]:
     return named
 
 
-def find_brightest(values: Sequence[Floats]) -> float:
+def find_colour_limit(values: Sequence[Floats]) -> float:
     """Return what the brightest colour stands for, alike in all moments; never nought."""
     most = max((float(np.nanmax(part)) for part in values if np.isfinite(part).any()), default=0.0)
     return most if most > 0 else 1.0
 
 
 class Panels:
-    """The axes of one room, as many as `titles`; `show` fills them with one moment.
+    """The axes of one room, as many as `list_titles`; `draw_moment` fills them with one moment.
 
     Args:
         frames: those that will be shown: colours stand for the same in all of them.
@@ -69,10 +69,10 @@ class Panels:
         self._extent = (0.0, width, height, 0.0)
         sent = [moment.sent_k for moment in played.moments]
         counted = [self._subtract_empty(frame) for frame in frames]
-        self.warmest_k = find_brightest([played.lived.warmth_k[frame] for frame in frames])
-        self.sent_k = find_brightest([np.abs(values) for values in sent or counted])
+        self.warmest_k = find_colour_limit([played.lived.warmth_k[frame] for frame in frames])
+        self.sent_k = find_colour_limit([np.abs(values) for values in sent or counted])
 
-    def show(
+    def draw_moment(
         self, frame: int, moment: Moment | None, words: Sequence[str]
     ) -> list[ScalarMappable | None]:
         """Draw one moment and return what has a colour scale, panel by panel.
@@ -100,7 +100,7 @@ class Panels:
             found = others[1]
             if moment is not None and moment.mass is not None:
                 shown.append(self._field(found, moment.mass, float(moment.mass.max())))
-                self._people(found, played.lived.frame_of(moment.at_s))
+                self._people(found, played.lived.find_frame(moment.at_s))
             else:
                 why = "nothing was asked yet" if moment is None else "no map"
                 found.text(
@@ -133,9 +133,9 @@ class Panels:
     def _subtract_empty(self, frame: int) -> Floats:
         """Return readings less what the empty room alone would be, (sensors,), in kelvin."""
         lived = self._played.lived
-        step = lived.step_of(float(lived.frames_s[frame]))
+        step = lived.find_step(float(lived.frames_s[frame]))
         since = lived.empty_k[step] - lived.empty_k[0]
-        return np.asarray(self._played.read.above_k(step) - since)
+        return np.asarray(self._played.read.subtract_level_k(step) - since)
 
 
 def _ticks(panel: Axes, unit: str) -> None:
@@ -180,9 +180,9 @@ _COLOURS = 128  # half of the bytes, and nobody sees it
 FRAMES = 96  # at most, and the first
 
 
-def animate(played: Played, path: Path, stage: Stage = lambda name: None) -> None:
+def write_animation(played: Played, path: Path, stage: Stage = lambda name: None) -> None:
     """Write the day as an animated GIF, a frame for each that was kept."""
-    columns, lived = len(titles(played)), played.lived
+    columns, lived = len(list_titles(played)), played.lived
     width, height = played.room.size_m
     wide = max(10.2, 3.4 * columns)
     tall = np.clip(0.9 * wide / columns * height / width, 1.5, 6.0) + 0.75
@@ -195,7 +195,7 @@ def animate(played: Played, path: Path, stage: Stage = lambda name: None) -> Non
         stage(f"drawing the animation, {nth / len(frames):.0%}")
         at_s = float(lived.frames_s[frame])
         moment = find_last_round(played.moments, at_s)
-        panels.show(frame, moment, _frame_words(played, panels, at_s, moment))
+        panels.draw_moment(frame, moment, _frame_words(played, panels, at_s, moment))
         canvas.draw()  # type: ignore[no-untyped-call]
         pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
         drawn.append(Image.fromarray(pixels).convert("RGB").quantize(_COLOURS))
@@ -210,7 +210,7 @@ def find_last_round(moments: tuple[Moment, ...], at_s: float) -> Moment | None:
 
 
 def _frame_words(played: Played, panels: Panels, at_s: float, moment: Moment | None) -> list[str]:
-    first, *others = titles(played)
+    first, *others = list_titles(played)
     words = [f"{format_clock(at_s)}  {first}, to {panels.warmest_k:.1f} K", *others]
     if len(played.places_m):
         words[1] += f", to {panels.sent_k:.1f} K"
@@ -231,9 +231,9 @@ ROWS = 3  # moments that are shown
 _HOUR_S = 3600.0
 
 
-def draw(played: Played, path: Path) -> None:
+def draw_day(played: Played, path: Path) -> None:
     """Write the picture as PNG."""
-    shown, columns = choose_frames(played), len(titles(played))
+    shown, columns = choose_frames(played), len(list_titles(played))
     width, height = played.room.size_m
     tall = np.clip(11 / max(columns, 3) * 0.8 * height / width, 1.0, 5.0) + 0.55
     figure = Figure(figsize=(11.25, tall * len(shown) + 2.4), layout="constrained", dpi=100)
@@ -242,8 +242,8 @@ def draw(played: Played, path: Path) -> None:
     for row, (frame, moment) in enumerate(shown):
         axes = [figure.add_subplot(grid[row, column]) for column in range(columns)]
         panels = Panels(axes, played, [frame for frame, _ in shown])
-        drawn = panels.show(frame, moment, _words(played, frame, moment))
-        for panel, mappable, unit in zip(axes, drawn, units(played), strict=True):
+        drawn = panels.draw_moment(frame, moment, _words(played, frame, moment))
+        for panel, mappable, unit in zip(axes, drawn, list_units(played), strict=True):
             if mappable is None:
                 continue
             bar = figure.colorbar(mappable, cax=panel.inset_axes((1.02, 0.0, 0.04, 1.0)))
@@ -257,7 +257,7 @@ def choose_frames(played: Played, rows: int = ROWS) -> list[tuple[int, Moment | 
     """Return the frames worth a row, with their rounds: with people there, spread, in order."""
     lived = played.lived
     every: list[tuple[int, Moment | None]] = [
-        (lived.frame_of(moment.at_s), moment) for moment in played.moments
+        (lived.find_frame(moment.at_s), moment) for moment in played.moments
     ] or [(frame, None) for frame in range(len(lived.frames_s))]
     there = [one for one in every if len(lived.people[one[0]])] or every
     which = np.unique(np.linspace(0, len(there) - 1, min(rows, len(there))).round().astype(int))
@@ -265,7 +265,7 @@ def choose_frames(played: Played, rows: int = ROWS) -> list[tuple[int, Moment | 
 
 
 def _words(played: Played, frame: int, moment: Moment | None) -> list[str]:
-    first, *others = titles(played)
+    first, *others = list_titles(played)
     words = [f"{format_clock(float(played.lived.frames_s[frame]))}  {first}", *others]
     if moment is not None and moment.emd_m is not None:
         words[2] += f": {moment.emd_m:.2f} m off"

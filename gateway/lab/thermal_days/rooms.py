@@ -18,7 +18,7 @@ from physics.rooms.respond import respond_day
 from recovery.thermal import Query
 
 from ...faults import OperatorFault
-from ...mechanisms.flags import refuse_unplannable
+from ...mechanisms.flags import convert_plan_faults
 from .day import Lived
 
 # The room's own warmth: what of it the device takes off, what the gateway, and room for it.
@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 _OFF = 4.0
 
 
-def rounds_s(room: Room, readings: int, every_min: float) -> Sequence[float]:
+def list_round_times_s(room: Room, readings: int, every_min: float) -> Sequence[float]:
     """Return when the rounds are, in seconds since midnight: every so often, to the day's end."""
     clock = room.day
     times = clock.start_s + 60 * every_min * np.arange(1, readings + 1)
@@ -47,7 +47,7 @@ def find_first_visit_s(room: Room) -> float:
     return min(first, default=math.inf)
 
 
-def empty_rounds(room: Room) -> int:
+def count_empty_rounds(room: Room) -> int:
     """Return how many of the first rounds are publicly known to be of nobody.
 
     Raises:
@@ -56,7 +56,7 @@ def empty_rounds(room: Room) -> int:
     if room.privacy is None:
         return 0
     opens_s = find_first_visit_s(room)
-    moments = rounds_s(room, room.privacy.readings, room.privacy.every_min)
+    moments = list_round_times_s(room, room.privacy.readings, room.privacy.every_min)
     known = sum(at_s <= opens_s for at_s in moments)
     if not known:
         raise OperatorFault(
@@ -68,7 +68,7 @@ def empty_rounds(room: Room) -> int:
     return min(known, room.privacy.readings - 1)
 
 
-def fit_query(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]) -> Query:
+def widen_query_clamp(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]) -> Query:
     """Return the query with room in its clamp for what the empty room does over the day.
 
     And, where a level follows, with a level that is quick enough for the empty room.
@@ -83,7 +83,7 @@ def fit_query(query: Query, room: Room, lived: Lived, moments_s: Sequence[float]
     query = replace(query, background_k=math.ceil(10 * swing_k + 1) / 10)
     if query.background != "following":
         return query
-    at = [0, *(lived.step_of(at_s) for at_s in moments_s)]
+    at = [0, *(lived.find_step(at_s) for at_s in moments_s)]
     fastest_k = float(np.abs(np.diff(lived.empty_k[at], axis=0)).max(initial=0.0))
     return replace(query, slew=Fraction(max(1, math.ceil(1000 * fastest_k)), 1000))
 
@@ -177,7 +177,7 @@ def parse_clock(text: str) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Modelled:
+class RoomModel:
     """A room, and how it is asked; not at all without [privacy] or without thermometers."""
 
     room: Room
@@ -188,7 +188,7 @@ class Modelled:
     hold_s: float = 0.0  # how long the map takes a source to have stood where it is
 
 
-def room_of(path: Path) -> Room:
+def load_room(path: Path) -> Room:
     """Return the room of a file.
 
     Raises:
@@ -200,22 +200,22 @@ def room_of(path: Path) -> Room:
         raise OperatorFault(str(fault)) from fault
 
 
-def make_model(room: Room, estimator: str = "auto") -> Modelled:
+def make_model(room: Room, estimator: str = "auto") -> RoomModel:
     """Return a room with the query of its [privacy], as far as that is known before the day.
 
     What the empty room does over the day, which the clamp must hold, comes later: see
-    `fit_query`.
+    `widen_query_clamp`.
 
     Raises:
         OperatorFault: it asks what cannot be had.
     """
-    places, views = views_of(room)
+    places, views = find_views(room)
     if room.privacy is None or not len(places):
-        return Modelled(room, views, places)
+        return RoomModel(room, views, places)
     return _make_query(room, room.privacy, views, places, estimator)
 
 
-def views_of(room: Room) -> tuple[Floats, Floats]:
+def find_views(room: Room) -> tuple[Floats, Floats]:
     """Return where thermometers are, (sensors, 2), and what each sees, (sensors, heat cells)."""
     told = [place for group in room.thermometers for place in group.places_m]
     places = np.array(told, dtype=float).reshape(-1, 2)
@@ -224,7 +224,7 @@ def views_of(room: Room) -> tuple[Floats, Floats]:
 
 def _make_query(
     room: Room, privacy: Privacy, views: Floats, places: Floats, estimator: str
-) -> Modelled:
+) -> RoomModel:
     kinds = [find(group.kind) for group in room.thermometers]
     steps = {kind.step for kind in kinds}
     if len(steps) > 1:
@@ -234,11 +234,11 @@ def _make_query(
             "kind, or leave [privacy] out"
         )
     follows, gateway = (privacy.background == way for way in ("following", "gateway"))
-    with refuse_unplannable():
+    with convert_plan_faults():
         response = respond_day(
             room,
             privacy.protect_distance_m,
-            rounds_s(room, privacy.readings, privacy.every_min),
+            list_round_times_s(room, privacy.readings, privacy.every_min),
             through_walls=privacy.through_walls,
         )
         query = Query(
@@ -258,6 +258,6 @@ def _make_query(
             background=privacy.background,  # type: ignore[arg-type]  # the room file is checked
             background_k=1.0,
             slew=Fraction(1, 1000) if follows else None,
-            empty_readings=empty_rounds(room) if gateway else 0,
+            empty_readings=count_empty_rounds(room) if gateway else 0,
         )
-    return Modelled(room, views, places, query, privacy.every_min, response.hold_s)
+    return RoomModel(room, views, places, query, privacy.every_min, response.hold_s)

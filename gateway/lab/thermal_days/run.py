@@ -27,30 +27,30 @@ from recovery.thermal.noise import make_follower
 from ... import mechanisms
 from ...mechanisms import Verbs
 from ...mechanisms.scores import Watch
-from ...mechanisms.thermal.words import doubt_lines, in_words
-from ...output import Stage, Writer, as_json, check_places, write_all
+from ...mechanisms.thermal.words import describe_promise, format_doubt_lines
+from ...output import Stage, Writer, check_writable, make_json_writer, write_all
 from .day import (
     Counts,
     Lived,
-    Living,
+    LivingRoom,
     Moment,
     Played,
-    Read,
+    Readings,
     average_recent_watts,
     read_day,
     simulate_day,
 )
 from .files import check_format, write_day
 from .rooms import (
-    Modelled,
+    RoomModel,
     describe_baseline,
     find_level_grains,
-    fit_query,
     format_clock,
+    list_round_times_s,
+    load_room,
     make_model,
-    room_of,
-    rounds_s,
     subtract_grains,
+    widen_query_clamp,
 )
 
 # The rounds of a simulated day: read, veiled on the device, and mapped as a gateway would.
@@ -59,7 +59,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class PlayedRound:
     """One round of a day: when, what was sent, and what came of it."""
 
     at_s: float
@@ -68,18 +68,18 @@ class Asked:
     found: Any  # Heatmap | Unresolved; None while the hours are known to be empty
 
 
-def ask(
+def play_rounds(
     mechanism: Verbs,
     query: Query,
     lived: Lived,
-    read: Read,
+    read: Readings,
     baseline_c: float,
     moments_s: Sequence[float],
     rng: Any,
     stage: Stage,
-) -> list[Asked]:
+) -> list[PlayedRound]:
     """Return the rounds of a lived day, each with its own map."""
-    rounds: list[Asked] = []
+    rounds: list[PlayedRound] = []
     ratio = (query.step or FINEST).as_integer_ratio()
     levels = _levels(query, read, baseline_c)
     followers: list[Any] = [make_follower(query) for _ in levels]
@@ -88,7 +88,7 @@ def ask(
         round = mechanism.plan(query, [asked.release for asked in rounds])
         if round is None:
             break
-        step, exponent = lived.step_of(at_s), params_of(round).exponent
+        step, exponent = lived.find_step(at_s), params_of(round).exponent
         payloads = []
         for sensor, (count, level) in enumerate(zip(read.counts[step], levels, strict=True)):
             if count is None or level is None:
@@ -106,16 +106,16 @@ def ask(
         found = None
         if len(rounds) >= learnt:
             found = mechanism.recover(query, [*(one.known for one in rounds[:learnt]), known])
-        rounds.append(Asked(at_s, release, known, found))
+        rounds.append(PlayedRound(at_s, release, known, found))
     return rounds
 
 
-def mass_of(found: Any) -> Floats | None:
+def find_mass(found: Any) -> Floats | None:
     """Return the map, or None where there is none or it is no estimate."""
     return found.mass if isinstance(found, Heatmap) and found.total > 0 else None
 
 
-def _levels(query: Query, read: Read, baseline_c: float) -> Counts:
+def _levels(query: Query, read: Readings, baseline_c: float) -> Counts:
     """Return what each device takes off; where the gateway does that, the baseline alone."""
     if query.background != "gateway":
         return read.level
@@ -126,7 +126,7 @@ def _levels(query: Query, read: Read, baseline_c: float) -> Counts:
 # How near the maps of a simulated day came to the truth, as numbers for a file.
 
 
-def numbers(played: Played) -> dict[str, Any]:
+def collect_scores(played: Played) -> dict[str, Any]:
     """Return the contents of scores.json; distances are in metres, None where there is none."""
     scored = played.scored
     off = [moment.emd_m for moment in scored]
@@ -159,7 +159,7 @@ def _mean(values: Sequence[float | None]) -> float | None:
 _EMPTY = "known to be empty: the gateway learns its levels from these readings"
 
 
-def check_results(files: Mapping[str, Path | None], inputs: Sequence[Path]) -> None:
+def check_result_paths(files: Mapping[str, Path | None], inputs: Sequence[Path]) -> None:
     """Check, before anything is computed, that the results have their places.
 
     Args:
@@ -168,23 +168,23 @@ def check_results(files: Mapping[str, Path | None], inputs: Sequence[Path]) -> N
     Raises:
         OperatorFault: a flag is wrong.
     """
-    check_places([path for path in files.values() if path], inputs)
+    check_writable([path for path in files.values() if path], inputs)
     if out := files.get("out"):
         check_format(out)
 
 
 def simulate(
-    room: Modelled, seed: int | None, files: Mapping[str, Path | None], stage: Stage
+    room: RoomModel, seed: int | None, files: Mapping[str, Path | None], stage: Stage
 ) -> list[str]:
     """Live through the day of a room, write the files, and return the lines to print.
 
     Args:
         files: where results go, by the names of the flags: out, scores, plot, animation.
     """
-    played = play(room, seed, stage)
+    played = play_day(room, seed, stage)
     stage("writing the files")
     write_all(_writers(files, played, stage))
-    return lines(played)
+    return format_day(played)
 
 
 def simulate_file(path: Path | str, seed: int | None = None, estimator: str = "auto") -> Played:
@@ -197,10 +197,10 @@ def simulate_file(path: Path | str, seed: int | None = None, estimator: str = "a
     Raises:
         OperatorFault: the file is wrong; it says in which line.
     """
-    return play(make_model(room_of(Path(path)), estimator), seed, lambda _: None)
+    return play_day(make_model(load_room(Path(path)), estimator), seed, lambda _: None)
 
 
-def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
+def play_day(room: RoomModel, seed: int | None, stage: Stage) -> Played:
     """Return the day with its rounds.
 
     Args:
@@ -208,24 +208,28 @@ def play(room: Modelled, seed: int | None, stage: Stage) -> Played:
     """
     world = np.random.default_rng(seed)
     day = day_of(room.room, world)
-    moments_s = rounds_s(room.room, room.query.readings, room.every_min) if room.query else ()
-    whole = simulate_day(Living(room.room, day, room.views, stage), stage, moments_s)
+    moments_s = (
+        list_round_times_s(room.room, room.query.readings, room.every_min) if room.query else ()
+    )
+    whole = simulate_day(LivingRoom(room.room, day, room.views, stage), stage, moments_s)
     read = read_day(room.room, whole, world)
     if room.query is None:
         return Played(room.room, whole, read, room.places_m)
-    query = fit_query(room.query, room.room, whole, moments_s)
+    query = widen_query_clamp(room.query, room.room, whole, moments_s)
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"simulate %d" % seed)
-    mechanism = Watch(stage=stage).over(mechanisms.find(thermal.NAME), seed is not None)
+    mechanism = Watch(stage=stage).watch_mechanism(
+        mechanisms.find_mechanism(thermal.NAME), seed is not None
+    )
     baseline_c = room.room.air.baseline_c
-    asked = ask(mechanism, query, whole, read, baseline_c, moments_s, rng, stage)
+    asked = play_rounds(mechanism, query, whole, read, baseline_c, moments_s, rng, stage)
     moments = tuple(_moment(room, query, day, one) for one in asked)
     releases = tuple(one.release for one in asked)
     return Played(room.room, whole, read, room.places_m, query, moments, releases)
 
 
-def _moment(room: Modelled, query: Query, day: Day, asked: Asked) -> Moment:
+def _moment(room: RoomModel, query: Query, day: Day, asked: PlayedRound) -> Moment:
     heat = average_recent_watts(room.room, day, asked.at_s, room.hold_s)
-    mass, longest_m = mass_of(asked.found), max(room.room.size_m)
+    mass, longest_m = find_mass(asked.found), max(room.room.size_m)
     found, guess = None, None
     if heat.any() and mass is not None:
         # Distances are in sides of the map, the longer one.
@@ -254,18 +258,18 @@ def _status(found: Any) -> str:
 
 def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> dict[Path, Writer]:
     def draw(path: Path) -> None:
-        from .picture import draw  # half a second, and few days are drawn
+        from .picture import draw_day  # half a second, and few days are drawn
 
-        draw(played, path)
+        draw_day(played, path)
 
     def animate(path: Path) -> None:
-        from .picture import animate
+        from .picture import write_animation
 
-        animate(played, path, stage)
+        write_animation(played, path, stage)
 
     out = files.get("out")
     every: dict[str, Writer] = {
-        "scores": lambda path: as_json(numbers(played))(path),
+        "scores": lambda path: make_json_writer(collect_scores(played))(path),
         "out": lambda path: write_day(played, path, out.suffix if out else ""),
         "plot": draw,
         "animation": animate,
@@ -276,26 +280,26 @@ def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> 
 # What a simulated day comes to, in lines for a terminal.
 
 
-def lines(played: Played) -> list[str]:
+def format_day(played: Played) -> list[str]:
     """Return everything there is to say of a day."""
-    told = day_lines(played)
+    told = format_room_lines(played)
     if played.query is None or not played.releases:
         return [*told, _unveil(played)]
     first = played.releases[0].round
     return [
         *told,
-        noise_line(played, played.query, calibrate_query(played.query).sigma),
+        format_noise_line(played, played.query, calibrate_query(played.query).sigma),
         *describe_baseline(played.query),
         "",
-        *round_lines(played),
+        *format_round_lines(played),
         "",
-        *score_lines(played),
-        *map_lines(played, played.query),
-        *in_words(played.query, first.guarantee),
+        *format_score_lines(played),
+        *format_map_lines(played, played.query),
+        *describe_promise(played.query, first.guarantee),
     ]
 
 
-def day_lines(played: Played) -> list[str]:
+def format_room_lines(played: Played) -> list[str]:
     """Return what was lived: the room, how warm it was, and by whom."""
     lived, room = played.lived, played.room
     width, height = room.size_m
@@ -325,11 +329,11 @@ def day_lines(played: Played) -> list[str]:
     return found
 
 
-def round_lines(played: Played) -> list[str]:
+def format_round_lines(played: Played) -> list[str]:
     """Return a line for each round, under a heading."""
     told = ["time   people  map off by  guess off by"]
     for moment in played.moments:
-        people = len(played.lived.people[played.lived.frame_of(moment.at_s)])
+        people = len(played.lived.people[played.lived.find_frame(moment.at_s)])
         told.append(
             f"{format_clock(moment.at_s):<7}{people:>6}{_far(moment.emd_m):>12}{_far(moment.guess_m):>14}"
             + ("" if moment.emd_m is not None else f"  {_why(moment)}")
@@ -337,7 +341,7 @@ def round_lines(played: Played) -> list[str]:
     return told
 
 
-def score_lines(played: Played) -> list[str]:
+def format_score_lines(played: Played) -> list[str]:
     """Return how the maps fared on the whole, beside a guess that has seen nothing."""
     scored = played.scored
     if not scored:
@@ -355,7 +359,7 @@ def score_lines(played: Played) -> list[str]:
     return found
 
 
-def map_lines(played: Played, query: Query) -> list[str]:
+def format_map_lines(played: Played, query: Query) -> list[str]:
     """Return what a bright cell of a map is, and how many sources each map speaks for."""
     mapped = [one for one in played.moments if one.mass is not None]
     if not mapped:
@@ -372,12 +376,12 @@ def map_lines(played: Played, query: Query) -> list[str]:
         *(
             f"{format_clock(one.at_s)}  What the map can know by itself: {line}"
             for one in mapped
-            for line in doubt_lines(one.verdict)
+            for line in format_doubt_lines(one.verdict)
         ),
     ]
 
 
-def noise_line(played: Played, query: Query, sigma_k: float) -> str:
+def format_noise_line(played: Played, query: Query, sigma_k: float) -> str:
     """Return how the noise compares with what it hides."""
     felt_k = float(np.abs(played.lived.seen_k - played.lived.empty_k).max(initial=0.0))
     return (

@@ -20,8 +20,8 @@ from recovery.thermal.noise import make_follower
 from ...faults import OperatorFault
 from ...mechanisms.summary import format_place
 from ...mechanisms.worlds import TRUTH
-from .day import Living, Thermometers
-from .rooms import format_clock, parse_clock, room_of, views_of
+from .day import LivingRoom, Thermometers
+from .rooms import find_views, format_clock, load_room, parse_clock
 
 # Between two looks at the clock.
 _SHORTEST_S, _LONGEST_S = 0.02, 1.0
@@ -48,20 +48,20 @@ class Scene:
         since: str | None,
         world: np.random.Generator,
     ) -> None:
-        self.room, self._query, self._speed, self._world = room_of(path), query, speed, world
+        self.room, self._query, self._speed, self._world = load_room(path), query, speed, world
         self._thermometers = Thermometers(self.room, world)
         _check(query, path, self._thermometers)
         begins_s = _begins(self.room, path, since)
-        _, views = views_of(self.room)
-        self._living = Living(self.room, day(self.room, world), views)
-        self._living.go(begins_s)
+        _, views = find_views(self.room)
+        self._living = LivingRoom(self.room, day(self.room, world), views)
+        self._living.advance(begins_s)
 
     @property
     def at_s(self) -> float:
         """The time in the room, in seconds since midnight."""
         return self._living.at_s
 
-    def fleet(self, devices: Iterable[Any]) -> Fleet:
+    def make_fleet(self, devices: Iterable[Any]) -> Fleet:
         """Return devices that stand in the room, and have recorded it while it was empty.
 
         Raises:
@@ -79,7 +79,7 @@ class Scene:
         return fleet
 
     @contextmanager
-    def living(self, fleet: Fleet) -> Iterator[str]:
+    def run_scene(self, fleet: Fleet) -> Iterator[str]:
         """Let the room live on a thread of its own, which ends here."""
         # Its time begins now, with the level that was recorded just before.
         fleet.recorded_ms = int(1000 * time.time())
@@ -117,7 +117,7 @@ class Scene:
             due_s = min(from_s + gone_s // day.step_s * day.step_s, day.until_s)
             # One step after the other, so that who has fallen behind can be ended.
             while self.at_s < due_s and not over.is_set():
-                self._living.go(self.at_s + day.step_s)
+                self._living.advance(self.at_s + day.step_s)
                 fleet.show(self._living.seen_k[0], self.at_s)
 
 

@@ -5,7 +5,7 @@ from recovery import disk as analyst
 from recovery.disk import cases
 from recovery.disk.query import Query
 
-from ..record import PURE, Exported, Fold, Mechanism, Module, Serving, halves
+from ..record import PURE, Exported, Mechanism, Module, ReportFold, Serving, join_halves
 from ..words import PLACES
 
 _calibrate = Module(__name__, "calibrate")
@@ -17,9 +17,9 @@ _AROUND = "of the map, from 0; below 0 or beyond it where nobody can be"
 
 _EXPORTED = Exported(
     report=_CELL,
-    reported=_deployment.export_reports,
+    reported=_deployment.make_report_exporter,
     release={**_CELL, "answers": int},
-    released=_deployment.export_counts,
+    released=_deployment.make_count_exporter,
     units={
         "cell": "of all that may be answered, row by row, from 0",
         "row": _AROUND,
@@ -52,16 +52,16 @@ _PAGE = {
 }
 
 MECHANISM = Mechanism(
-    *halves(device, analyst, cases),
+    *join_halves(device, analyst, cases),
     trust="local",
     reads="place",
     query=Query,
     bits=device.bits,
     serving=Serving(
         **PURE,
-        payload_fault=_deployment.payload_fault,
-        fold=Fold(_deployment.slots, _deployment.release),
-        page_values=_deployment.page_values,
+        payload_fault=_deployment.make_payload_check,
+        fold=ReportFold(_deployment.list_slots, _deployment.release_sums),
+        page_values=_deployment.make_page_values,
         exported=_EXPORTED,
     ),
     refused_keys={
@@ -75,12 +75,12 @@ MECHANISM = Mechanism(
         ("rounds", "calibration"): "there is no noise to calibrate",
         ("rounds", "sampler"): "it draws from the weights that its Round carries",
     },
-    query_of=_deployment.query_of,
+    query_of=_deployment.make_query,
     words=PLACES._replace(page=_PAGE),
-    promise=_words.in_words,
-    reporter=_deployment.reporter,
-    judge=_words.judge,
-    panels=_words.panels,
+    promise=_words.describe_promise,
+    reporter=_deployment.make_reporter,
+    judge=_words.judge_map,
+    panels=_words.make_panels,
     read_release=_deployment.read_release,
-    calibrated=_calibrate.calibrate,
+    calibrated=_calibrate.describe_weights,
 )

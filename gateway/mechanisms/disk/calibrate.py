@@ -13,15 +13,15 @@ from recovery.disk.round import explain_query_refusal, explain_refusal, total_of
 from recovery.maps.guarantee import format_ratio, round_up
 from recovery.noise import Ratio, epsilon_of_report
 
-from ..flags import first_round_of
-from .words import format_share, guesses
+from ..flags import plan_or_refuse
+from .words import compute_guesses, format_share
 
 _OTHERS: tuple[Ratio, ...] = ((1, 2), (1, 1), (2, 1), (7, 2), (5, 1), (7, 1))
 # What a small board keeps of a whole number: in place, or beside it where it is a long one.
 _WORD_BYTES, _LONG_BYTES, _SHORT_MAX = 4, 32, 2**30
 
 
-def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
+def describe_weights(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what is said of a query beside its promise: for JSON, and in lines.
 
     Ratios are lists of two whole numbers; distances are in cells; `right` and `off_cells` are
@@ -51,7 +51,7 @@ def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def _guess(round: Any) -> dict[str, Any]:
-    told = guesses(round)
+    told = compute_guesses(round)
     return {
         "worst_log_ratio": told.log_ratio,
         "outer_cells": told.outer,
@@ -65,7 +65,7 @@ def _guess(round: Any) -> dict[str, Any]:
 
 def _other(query: Query, epsilon: Ratio) -> dict[str, Any]:
     """Return what one report of another epsilon is worth, by the radius chosen for it."""
-    round = first_round_of(replace(query, epsilon=epsilon, readings=1), plan)
+    round = plan_or_refuse(replace(query, epsilon=epsilon, readings=1), plan)
     return {"epsilon": list(epsilon), "reach_cells": round.params[0], **_guess(round)}
 
 

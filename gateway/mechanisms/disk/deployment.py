@@ -21,16 +21,16 @@ from ..record import Payload, Tail
 
 if TYPE_CHECKING:
     from ...settings.deployment import Deployment
-    from ...store.message_rows import Sum
+    from ...store.message_rows import SlotSum
 
 
-def query_of(deployment: "Deployment") -> Query:
+def make_query(deployment: "Deployment") -> Query:
     """Return what the analyst asks of this deployment.
 
     Raises:
         ValueError: there is no such promise, or its Round is too long for a device.
     """
-    made: Query = usual.query_of(deployment)
+    made: Query = usual.make_query(deployment)
     if why := _unsendable(made):
         raise ValueError(why)
     return made
@@ -41,7 +41,7 @@ def _unsendable(query: Query) -> str:
     return explain_query_refusal(query, make_round(query, 1, promise(query)))
 
 
-def payload_fault(plan: Any) -> Callable[[Payload], str]:
+def make_payload_check(plan: Any) -> Callable[[Payload], str]:
     """Return what says why a payload cannot count: a cell that no device could answer."""
     inside = domain_of(plan).tobytes()
 
@@ -53,12 +53,12 @@ def payload_fault(plan: Any) -> Callable[[Payload], str]:
     return why
 
 
-def slots(payload: Payload) -> Iterable[tuple[int, int]]:
+def list_slots(payload: Payload) -> Iterable[tuple[int, int]]:
     """Return the cell that was answered, once."""
     return [(payload[1], 1)]
 
 
-def release(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
+def release_sums(round: Any, sums: "Mapping[int, SlotSum]", reports: int) -> Any:
     """Return what `edge.mechanisms.disk.release` does: how many answered each cell, row by row."""
     inside = domain_of(round).tobytes()
     counts = [0] * len(inside)
@@ -77,7 +77,7 @@ def release(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
     return Release(round, counts, reports)
 
 
-def page_values(plan: Any) -> dict[str, Any]:
+def make_page_values(plan: Any) -> dict[str, Any]:
     """Return how many cells may be answered, across and down, and by how many they exceed the map.
 
     So a page can draw the answers as they came, around the cells that were meant.
@@ -119,19 +119,19 @@ def _cell(body: Any) -> Callable[[int], Tail]:
     return lambda cell: (cell, cell // columns - above, cell % columns - left)
 
 
-def export_reports(body: Any) -> Callable[[Sequence[int], int], Iterable[Tail]]:
+def make_report_exporter(body: Any) -> Callable[[Sequence[int], int], Iterable[Tail]]:
     """Return what gives the rows of reports: a cell, and where on the map it is."""
     where = _cell(body)
     return lambda values, first: map(where, values)
 
 
-def export_counts(body: Any) -> Callable[[Sequence[int | None]], Iterable[Tail]]:
+def make_count_exporter(body: Any) -> Callable[[Sequence[int | None]], Iterable[Tail]]:
     """Return what gives the rows of a release: how often each cell was answered."""
     where = _cell(body)
     return lambda values: [(*where(cell), count) for cell, count in enumerate(values)]
 
 
-def reporter(round: Round) -> Callable[[Any, Any], list[int]]:
+def make_reporter(round: Round) -> Callable[[Any, Any], list[int]]:
     """Return the device's own report, with the Round's table made once and not by each device."""
     table = disk.Table(round)
     return lambda reading, rng: disk.report(round, reading, rng, table)

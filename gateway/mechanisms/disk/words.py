@@ -21,8 +21,8 @@ from recovery.noise import epsilon_of_report
 from recovery.peers.local_privacy import blind_privacy, distances, local_privacy
 
 from ...output import SENT, Stage
-from ..scores import score_without_data
-from ..worlds import Floats, Numbers, Played, Told
+from ..scores import score_blind_guess
+from ..worlds import Floats, Judged, Numbers, Played
 
 # What an observer gains who sees a disk report and guesses the cell: chances, exactly.
 #
@@ -48,7 +48,7 @@ class Guesses:
     outer: int  # cells that may be answered
 
 
-def guesses(round: Round) -> Guesses:
+def compute_guesses(round: Round) -> Guesses:
     """Return what a report of this Round is worth; None where it would take too long."""
     far, near = round.params[1:3]
     cells = math.prod(round.grid.shape)
@@ -98,12 +98,12 @@ def format_share(share: float) -> str:
     return f"{100 * share:.3g}%"
 
 
-def rms(values: Floats) -> float:
+def compute_rms(values: Floats) -> float:
     """Return the root of the mean square."""
     return float(np.sqrt(np.mean(np.square(values))))
 
 
-def distance_lines(played: Played, numbers: Numbers) -> list[str]:
+def format_distance_lines(played: Played, numbers: Numbers) -> list[str]:
     """Return how far the map is from the truth, beside one drawn without data."""
     if played.mass is None:
         return []
@@ -139,7 +139,7 @@ def describe_distance(grid: Any, parts: float) -> str:
     return f"{parts:.4f} of the side ({cells:.3g} cells)"
 
 
-def guess_lines(told: Guesses, played: Played) -> list[str]:
+def format_guess_lines(told: Guesses, played: Played) -> list[str]:
     """Return what a report is worth to whoever sees it, a line each."""
     grid, reports = played.world.query.grid, played.world.query.readings
     lines = [
@@ -163,11 +163,11 @@ def guess_lines(told: Guesses, played: Played) -> list[str]:
     return lines
 
 
-def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     """Return how far the map is from the truth beside an even one, and what a report tells."""
     truth, round = played.world.truth, played.watch.releases[0].round
     even = np.full(truth.shape, 1 / truth.size)
-    own = {f"{name}_data_free": score_without_data(truth, name) for name in ("w2", "similarity")}
+    own = {f"{name}_data_free": score_blind_guess(truth, name) for name in ("w2", "similarity")}
     w2 = own["w2_data_free"]
     own["w2_cells_data_free"] = None if w2 is None else w2 * max(truth.shape)
     seen = {"w2_sliced": played.mass, "w2_sliced_data_free": even}
@@ -175,7 +175,7 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         own[name] = None if mass is None else sliced_distance(truth / truth.sum(), mass)
     own["expected_error"] = _expect_w2(played)
     stage("working out what a report tells whoever sees it")
-    told = guesses(round)
+    told = compute_guesses(round)
     epsilon = played.found.guarantee.epsilon
     own |= {
         "users": played.world.cells.shape[1],
@@ -190,7 +190,9 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         "outer_cells": told.outer,
         **_count_covered(played, truth),
     }
-    return Told(own, [*distance_lines(played, numbers | own), *guess_lines(told, played)])
+    return Judged(
+        own, [*format_distance_lines(played, numbers | own), *format_guess_lines(told, played)]
+    )
 
 
 def _expect_w2(played: Played) -> float | None:
@@ -208,7 +210,7 @@ def _expect_w2(played: Played) -> float | None:
     return estimate_w2(query.estimator, channel, counts, epsilon, played.mass)
 
 
-def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
+def make_panels(query: Query, releases: Sequence[Release]) -> list[Any]:
     """Return how often each cell was answered, also those where nobody can be."""
     from ..panels import Panel  # half a second
 
@@ -232,10 +234,10 @@ def _count_covered(played: Played, truth: Floats) -> Numbers:
     if sd is None or played.mass is None:
         return {"sd_mean": None, "within_two_sd": None}
     off = np.abs(played.mass - truth / truth.sum())
-    return {"sd_mean": rms(sd), "within_two_sd": float(np.mean(off <= 2 * sd))}
+    return {"sd_mean": compute_rms(sd), "within_two_sd": float(np.mean(off <= 2 * sd))}
 
 
-def in_words(query: Query, guarantee: Any) -> list[str]:
+def describe_promise(query: Query, guarantee: Any) -> list[str]:
     """Return the guarantee in sentences for somebody who manages a building."""
     said = sentences(guarantee._replace(epsilon=None))
     epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]

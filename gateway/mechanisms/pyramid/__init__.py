@@ -5,7 +5,7 @@ from recovery import pyramid as analyst
 from recovery.pyramid import cases
 from recovery.pyramid.query import Query
 
-from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, halves
+from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, join_halves
 from ..words import PLACES, TRUSTED
 
 _crowd = Module(__name__, "crowd")
@@ -37,7 +37,7 @@ _EXPORTED = Exported(
 )
 
 MECHANISM = Mechanism(
-    *halves(device, analyst, cases),
+    *join_halves(device, analyst, cases),
     **CENTRAL,
     reads="place",
     query=Query,
@@ -45,8 +45,8 @@ MECHANISM = Mechanism(
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
     cautions=lambda query: [_CAUTION[0]],
     words=PLACES._replace(has_sd=False, page=_PAGE),
-    world=_crowd.crowd_of,
+    world=_crowd.load_crowd,
     vector_length=lambda round: device.numbers(round) - 1,
-    check_possible=_crowd.check_possible,
-    calibrated=_crowd.calibrate,
+    check_possible=_crowd.check_release_is_whole,
+    calibrated=_crowd.describe_levels,
 )

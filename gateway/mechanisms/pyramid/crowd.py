@@ -37,7 +37,7 @@ class Crowd:
         counts = np.bincount(self.cells, self.weights, minlength=columns * rows)
         return np.asarray(counts.reshape(rows, columns), dtype=np.float64)
 
-    def readings(self, round: Any) -> Iterator[Reading]:
+    def read_devices(self, round: Any) -> Iterator[Reading]:
         """Yield the places of every device for a Round. Private."""
         columns, units = self.query.grid.shape[0], self.query.units
         ends = np.flatnonzero(np.diff(self.users, append=-1)) + 1
@@ -54,7 +54,7 @@ class Crowd:
                 yield Reading(user, values)
             start = end
 
-    def beyond(self) -> str:
+    def describe_exceptions(self) -> str:
         """Return clauses about points that were moved to the grid, divided or told again."""
         many, readings = int(self.users[-1]) + 1, self.query.readings
         divided = (
@@ -67,16 +67,16 @@ class Crowd:
             "heatveil fleet has them there in turn"
         )
         clauses = [
-            places.tell_moved(self.outside, self.query.grid),
+            places.describe_outside(self.outside, self.query.grid),
             divided * bool(self.divided),
             at_once * (most > 1),
         ]
         return "; ".join(
-            filter(None, [*clauses, places.tell_stayed(many * (readings > 1), readings)])
+            filter(None, [*clauses, places.describe_repeated(many * (readings > 1), readings)])
         )
 
 
-def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
+def load_crowd(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
     """Return the people of a file, or of an example data set, and the query for so many.
 
     Several rows of one user are one distribution, of total one at most. How many users there are
@@ -88,12 +88,12 @@ def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
     """
     grid = query.grid
     if inputs.points is None or inputs.points in EXAMPLES or inputs.users is not None:
-        found = places.crowd_of(replace(query, readings=1), inputs, world)
+        found = places.load_crowd(replace(query, readings=1), inputs, world)
         cells = found.cells[0]
         users = np.arange(len(cells))
         return Crowd(_size(query, users), users, cells, np.ones(len(cells)), found.outside, 0)
     path = Path(inputs.points)
-    points = places.points_of(path)
+    points = places.read_points_file(path)
     outside = places.count_outside(points, path, grid, query.outside)
     order = np.argsort(points.users, kind="stable")
     users = points.users[order]
@@ -123,7 +123,7 @@ def _size(query: Any, users: NDArray[np.int64]) -> Any:
     )
 
 
-def check_possible(release: Release, path: Path) -> None:
+def check_release_is_whole(release: Release, path: Path) -> None:
     """Check that a release has a whole number for every square.
 
     Raises:
@@ -138,7 +138,7 @@ def check_possible(release: Release, path: Path) -> None:
 # What `heatveil calibrate` says of the noise on each level.
 
 
-def calibrate(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+def describe_levels(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what noise each level gets, as numbers and in words."""
     p = params_of(round)
     levels = [

@@ -18,8 +18,8 @@ from physics.crowds.shares import sums
 
 from ...output import Stage
 from ..pyramid import crowd as places
-from ..sums import PlaySums, count_people, say_gain, simulate
-from ..worlds import Inputs, Numbers, Played, Told
+from ..sums import PlaySums, describe_gain, describe_simulation, set_user_count
+from ..worlds import Inputs, Judged, Numbers, Played
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class World:
     people: places.Crowd
     truth: Any
 
-    def readings(self, round: Round) -> Iterator[PlaySums]:
+    def read_devices(self, round: Round) -> Iterator[PlaySums]:
         """Yield what all devices mark. Private."""
         found, present = np.zeros(device.length(round), dtype=np.int64), 0
         seen = dict[Any, Any]()
-        for reading in self.people.readings(round):
+        for reading in self.people.read_devices(round):
             present += 1
             if reading.values not in seen:
                 marked = device.marks(round, Reading(0, reading.values), None)
@@ -43,23 +43,23 @@ class World:
             found[at] += parts
         yield PlaySums(found, present)
 
-    def beyond(self) -> str:
+    def describe_exceptions(self) -> str:
         """Return a clause about points beyond the grid; else empty."""
-        return self.people.beyond()
+        return self.people.describe_exceptions()
 
 
-def crowd_of(query: Any, inputs: Inputs, world: np.random.Generator) -> World:
+def load_crowd(query: Any, inputs: Inputs, world: np.random.Generator) -> World:
     """Return the people of a file or an example, and the query for so many.
 
     Raises:
         OperatorFault: neither is given, the file is wrong, or other users were stated.
     """
-    people = places.crowd_of(query, inputs, world)
+    people = places.load_crowd(query, inputs, world)
     users = int(people.users[-1]) + 1
-    return World(count_people(people.query, users), people, people.truth)
+    return World(set_user_count(people.query, users), people, people.truth)
 
 
-def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
+def release_shards(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
     """Return the sums over shards: of reports, or of all devices of a play at once.
 
     Raises:
@@ -79,11 +79,11 @@ def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
 # What a play and `heatveil calibrate` say of rounds, noise and promise.
 
 
-def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     """Return the distances, and that the sums were simulated."""
     from .. import usual  # here alone: it brings scipy, and a gateway adds sums up with this file
 
-    told = usual.judge(played, numbers, stage)
+    told = usual.judge_map(played, numbers, stage)
     release = played.watch.releases[0]
     p = params_of(release.round)
     own = {
@@ -96,13 +96,13 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         *told.lines,
         f"A device sends {len(release.values)} numbers a report, squares of {len(p.weights)} "
         f"levels; one for every cell would be {played.world.truth.size}"
-        f"{say_gain(len(release.values), played.world.truth.size)}.",
-        simulate(p.shards, p.threshold),
+        f"{describe_gain(len(release.values), played.world.truth.size)}.",
+        describe_simulation(p.shards, p.threshold),
     ]
-    return Told(told.numbers | own, lines)
+    return Judged(told.numbers | own, lines)
 
 
-def calibrate(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
+def describe_levels(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return what noise each level gets, as numbers and in words."""
     p = params_of(round)
     made = [

@@ -24,7 +24,7 @@ from recovery.quadtree.tree import paint_squares
 
 from ...faults import OperatorFault
 from .. import places
-from ..sums import PlaySums, count_people
+from ..sums import PlaySums, set_user_count
 from ..worlds import EXAMPLES, Floats, Inputs
 
 Whole = NDArray[np.int64]
@@ -42,7 +42,7 @@ class World:
     truth: Floats
     outside: str
 
-    def readings(self, round: Round) -> Iterator[Any]:
+    def read_devices(self, round: Round) -> Iterator[Any]:
         """Yield what each device reads, or what all of them do. Private."""
         if isinstance(self.devices, PlaySums):
             yield self.devices
@@ -50,14 +50,14 @@ class World:
         for sensor, values in enumerate(self.devices):
             yield Reading(sensor, values)
 
-    def beyond(self) -> str:
+    def describe_exceptions(self) -> str:
         """Return clauses about points beyond the grid, or told again; else empty."""
         readings = self.query.readings
-        still = places.tell_stayed(self.query.users * (readings > 1), readings)
+        still = places.describe_repeated(self.query.users * (readings > 1), readings)
         return "; ".join(filter(None, [self.outside, still]))
 
 
-def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
+def load_crowd(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
     """Return the people of a file or an example; the query then knows how many they are.
 
     Raises:
@@ -75,19 +75,19 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> World:
                 "--points FILE.csv with user,x,y,weight, without --users, or set kind=counts"
             )
         path = Path(inputs.points)
-        points = places.points_of(path)
+        points = places.read_points_file(path)
         outside = places.count_outside(points, path, query.grid, "clamp")
-        return _of_many_places(query, points, places.tell_moved(outside, query.grid))
+        return _of_many_places(query, points, places.describe_outside(outside, query.grid))
     asked = places.OnGrid(query.grid, 1)  # all the rounds of all its maps ask the same people
-    found = places.crowd_of(asked, inputs, world, "run heatveil fleet, where people move")
+    found = places.load_crowd(asked, inputs, world, "run heatveil fleet, where people move")
     flat = found.cells[0]
     columns, rows = query.grid.shape
     cells = np.bincount(flat, minlength=columns * rows).reshape(rows, columns)
     many: Any = PlaySums(cells, len(flat))
     if len(flat) <= ONE_BY_ONE:
         many = tuple((cell % columns, cell // columns) for cell in flat.tolist())
-    people = count_people(query, len(flat))
-    return World(people, many, cells.astype(np.float64), found.beyond())
+    people = set_user_count(query, len(flat))
+    return World(people, many, cells.astype(np.float64), found.describe_exceptions())
 
 
 def _of_many_places(query: Query, points: Points, outside: str) -> World:
@@ -112,11 +112,11 @@ def _of_many_places(query: Query, points: Points, outside: str) -> World:
     for user, cell, part in zip(users.tolist(), flat.tolist(), parts, strict=True):
         told[user] += [cell % columns, cell // columns, part]
     truth: Floats = np.bincount(flat, shares, columns * rows).astype(np.float64)
-    people = count_people(query, len(many))
+    people = set_user_count(query, len(many))
     return World(people, tuple(map(tuple, told)), truth.reshape(rows, columns), outside)
 
 
-def release(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
+def release_shards(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
     """Return the sums over shards: of reports, or of all devices of a play at once."""
     if len(payloads) == 1 and isinstance(payloads[0], PlaySums):
         return release_crowd(round, payloads[0].marks, payloads[0].present, rng)

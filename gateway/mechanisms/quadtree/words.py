@@ -15,21 +15,21 @@ from ...devices.enrol import capped
 from ...faults import OperatorFault
 from ...output import Stage
 from .. import sums, usual
-from ..worlds import Numbers, Played, Told
+from ..worlds import Judged, Numbers, Played
 
 ROUNDS_MOST = 64  # of one map
 _HEADER = 40  # bytes of a frame beside its numbers, about
 
 
-def most_numbers(round: Any) -> int:
+def bound_numbers(round: Any) -> int:
     """Return how many numbers a later Round has at the most: each square owns a cell."""
     columns, rows = round.grid.shape
     return length(round) // len(params_of(round).squares) * int(columns * rows)
 
 
-def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     """Return the distances, the rounds, and what one device sent in all of them."""
-    told = usual.judge(played, numbers, stage)
+    told = usual.judge_map(played, numbers, stage)
     query, releases = played.world.query, played.watch.releases
     asked = [params_of(one.round) for one in releases]
     lengths = [len(one.values) for one in releases]
@@ -53,13 +53,13 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         *told.lines,
         f"Asked {len(releases)} times for numbers, at an epsilon: {steps}. A device sends "
         f"{sum(lengths)} numbers in all, in {sum(sizes)} bytes; one for every cell would be "
-        f"{truth.size}{sums.say_gain(sum(lengths), truth.size)}.",
-        sums.simulate(asked[0].shards, asked[0].threshold),
+        f"{truth.size}{sums.describe_gain(sum(lengths), truth.size)}.",
+        sums.describe_simulation(asked[0].shards, asked[0].threshold),
     ]
-    return Told(told.numbers | own, lines)
+    return Judged(told.numbers | own, lines)
 
 
-def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
+def make_panels(query: Any, releases: Sequence[Release]) -> list[Any]:
     """Return how the tree of the last map grew: the first rounds and the last."""
     from ..panels import Panel  # half a second
 
@@ -76,7 +76,7 @@ def panels(query: Any, releases: Sequence[Release]) -> list[Any]:
     return shown
 
 
-def first_limits_of(query: Any, every_s: float) -> Any:
+def make_first_limits(query: Any, every_s: float) -> Any:
     """Return the first `Limits` of every device: epsilon for all Rounds of all maps.
 
     A price is rounded up to whole nano-rho, so there is one more for each Round.
@@ -94,15 +94,15 @@ def first_limits_of(query: Any, every_s: float) -> Any:
             f"kind under [quadtree] is {query.kind!r}, but enrolled devices report one place "
             'each. Set it to "counts", or try the others with heatveil play quadtree'
         )
-    found = capped.first_limits_of(replace(query, readings=1), every_s)
+    found = capped.make_first_limits(replace(query, readings=1), every_s)
     return found._replace(budget=found.budget + ROUNDS_MOST * query.readings)
 
 
-def check_held(query: Any, sensors: Any, held: Any) -> None:
+def check_enrolled(query: Any, sensors: Any, held: Any) -> None:
     """Check that enrolled devices fit the query: one place each, and within their limits.
 
     Raises:
         OperatorFault: one does not, or it would refuse what is asked.
     """
-    first_limits_of(query, 1.0)
-    capped.check_held(replace(query, readings=1), sensors, held)
+    make_first_limits(query, 1.0)
+    capped.check_enrolled(replace(query, readings=1), sensors, held)

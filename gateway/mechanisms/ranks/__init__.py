@@ -5,7 +5,7 @@ from recovery import ranks as analyst
 from recovery.ranks import cases
 from recovery.ranks.query import Query
 
-from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, halves
+from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, join_halves
 from ..words import PLACES, TRUSTED
 
 _crowd = Module(__name__, "crowd")
@@ -42,7 +42,7 @@ _EXPORTED = Exported(
 )
 
 MECHANISM = Mechanism(
-    *halves(device, analyst, cases),
+    *join_halves(device, analyst, cases),
     **CENTRAL,
     reads="place",
     query=Query,
@@ -50,11 +50,11 @@ MECHANISM = Mechanism(
     serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
     cautions=lambda query: [_CAUTION[0]],
     words=PLACES._replace(page=_PAGE, has_sd=False),
-    world=_crowd.crowd_of,
-    stand=_crowd.stand,
+    world=_crowd.load_crowd,
+    stand=_crowd.make_standing_crowd,
     vector_length=lambda round: device.numbers(round) - 1,
-    judge=_words.judge,
+    judge=_words.judge_map,
     read_release=_crowd.read_release,
-    panels=_words.panels,
-    calibrated=_words.calibrate,
+    panels=_words.make_panels,
+    calibrated=_words.describe_groups,
 )

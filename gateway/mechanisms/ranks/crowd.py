@@ -41,19 +41,19 @@ class Crowd:
             counts += np.bincount(at, weights, minlength=columns * rows)
         return counts.reshape(rows, columns)
 
-    def readings(self, round: Round) -> Iterator[Reading]:
+    def read_devices(self, round: Round) -> Iterator[Reading]:
         """Yield the cells of every device for a Round. Private."""
         fine = round.grid.shape[0]
         for user, cells in enumerate(self.cells[round.number - 1]):
             xy = np.stack([cells % fine, cells // fine], axis=1)
             yield Reading(user, tuple(xy.ravel().tolist()))
 
-    def beyond(self) -> str:
+    def describe_exceptions(self) -> str:
         """Return a clause about points beyond the grid; else empty."""
         return self.words
 
 
-def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
+def load_crowd(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     """Return the people of a file, or of an example data set.
 
     A user's rows of a file are points over time: a part of them a release, one after the other,
@@ -66,11 +66,11 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     if query.points == 1 or inputs.points is None or inputs.points in EXAMPLES:
         asked = OnGrid(fine, query.readings, query.outside)
         advice = f"{places.IN_TURN}, or for points={{rows}}, which tells all of them at once"
-        plain = places.crowd_of(asked, inputs, world, advice)
+        plain = places.load_crowd(asked, inputs, world, advice)
         cells = tuple(tuple(row[:, None]) for row in plain.cells)
-        return Crowd(_count(query, plain.cells.shape[1]), cells, plain.beyond())
+        return Crowd(_count(query, plain.cells.shape[1]), cells, plain.describe_exceptions())
     path, turns = Path(inputs.points), query.readings
-    found = places.points_of(path)
+    found = places.read_points_file(path)
     places.check_weights(found, path)
     outside = places.count_outside(found, path, query.grid, query.outside)
     flat = cells_of(found.places, fine)
@@ -78,8 +78,8 @@ def crowd_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Crowd:
     users = np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1])
     cells = tuple(tuple(_rows_of_turn(one, turn, turns) for one in users) for turn in range(turns))
     clauses = (
-        places.tell_moved(outside, query.grid),
-        places.tell_stayed(places.still_of(found, turns), turns),
+        places.describe_outside(outside, query.grid),
+        places.describe_repeated(places.count_short_users(found, turns), turns),
         _tell_left_out(cells, query.points),
     )
     return Crowd(_count(query, len(users)), cells, "; ".join(filter(None, clauses)))
@@ -109,9 +109,11 @@ def _count(query: Query, users: int) -> Query:
     return query if query.users else replace(query, users=users)
 
 
-def stand(query: Query, seen: Any, people: int, world: np.random.Generator) -> StandingCrowd:
+def make_standing_crowd(
+    query: Query, seen: Any, people: int, world: np.random.Generator
+) -> StandingCrowd:
     """Return where people are, on the grid that devices tell."""
-    return places.stand(query, seen, people, world, refine_grid(query))
+    return places.make_standing_crowd(query, seen, people, world, refine_grid(query))
 
 
 def read_release(query: Query, written: Any) -> Release:

@@ -16,23 +16,23 @@ from recovery.ranks.query import Query, count_of
 from ...output import SENT, Stage
 from .. import usual
 from ..panels import Panel
-from ..worlds import Numbers, Played, Told
+from ..worlds import Judged, Numbers, Played
 
 _RASTER = 256  # of a density, along a side
 
 
-def error_of(query: Query, users: int) -> float:
+def predict_place_error(query: Query, users: int) -> float:
     """Return by which part of the curve a place is off, by the model."""
     count = max(1, users * query.points)
     one = float(epsilon_of_report(query)) / query.points
     return predict_error(count, one, min(group_of(query), count))
 
 
-def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     """Return how far the map is from the truth, and what the model says of places in order."""
-    told = usual.judge(played, numbers, stage)
+    told = usual.judge_map(played, numbers, stage)
     query, release = played.world.query, played.watch.releases[0]
-    error, params = error_of(query, release.reports), params_of(release.round)
+    error, params = predict_place_error(query, release.reports), params_of(release.round)
     own = {
         "group": params.group,
         "groups": len(release.values),
@@ -44,10 +44,10 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
     )
     if params.axes > 1:
         line += f", which is up to {round_up(min(1.42, 3 * error**0.5))} of a side"
-    return Told(told.numbers | own, [*told.lines, f"{line}."])
+    return Judged(told.numbers | own, [*told.lines, f"{line}."])
 
 
-def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
+def make_panels(query: Query, releases: Sequence[Release]) -> list[Any]:
     """Return how dense the averages of groups are."""
 
     params = params_of(releases[0].round)
@@ -65,7 +65,7 @@ def panels(query: Query, releases: Sequence[Release]) -> list[Any]:
     return [Panel(said, density, "times the mean", top=most, colour=SENT)]
 
 
-def calibrate(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
+def describe_groups(query: Query, round: Any) -> tuple[dict[str, Any], list[str]]:
     """Return the size of groups by each rule, and the error that the model expects."""
     count, one = count_of(query), float(epsilon_of_report(query)) / query.points
     group = params_of(round).group

@@ -5,7 +5,7 @@ from recovery import thermal as analyst
 from recovery.thermal import Query, cases
 from recovery.thermal.guarantee import adjust_epsilon, delta_of_prices
 
-from ..record import Exported, Fold, Mechanism, Module, Serving, halves
+from ..record import Exported, Mechanism, Module, ReportFold, Serving, join_halves
 from ..words import Words
 
 _granting = Module(__name__, "granting")
@@ -23,9 +23,9 @@ _GRAINS = {"sensor": int, "grains": int, "exponent": int}
 
 _EXPORTED = Exported(
     report=_GRAINS,
-    reported=_published.export_grains,
+    reported=_published.make_grain_exporter,
     release=_GRAINS,
-    released=_published.export_grains,
+    released=_published.make_grain_exporter,
     units={
         "sensor": "counted from 0",
         "grains": (
@@ -64,24 +64,24 @@ _PAGE = {
 }
 
 MECHANISM = Mechanism(
-    *halves(device, analyst, cases),
+    *join_halves(device, analyst, cases),
     trust="local",
     unveiling=device,
     reads="temperature",
     query=Query,
     bits=device.bits,
     serving=Serving(
-        limits=_granting.grant,
-        remaining_limits=lambda query, limits, before: _granting.reduce_budget(limits, before),
-        check_held=_deployment.check_held,
-        least_noise=_deployment.least_noise,
-        whole_budget=_deployment.whole_budget,
+        limits=_granting.make_first_limits,
+        remaining_limits=lambda query, limits, before: _granting.reduce_limits(limits, before),
+        check_held=_deployment.check_enrolled,
+        least_noise=_deployment.describe_least_noise,
+        whole_budget=_deployment.describe_whole_budget,
         tighter=_deployment.tighten_limits,
-        key_limit=_deployment.key_limit,
-        fold=Fold(_deployment.slots, _deployment.release),
+        key_limit=_deployment.find_key_limit,
+        fold=ReportFold(_deployment.list_slots, _deployment.release_sums),
         ledger_delta=delta_of_prices,
         stay_epsilon=adjust_epsilon,
-        page_values=_deployment.page_values,
+        page_values=_deployment.make_page_values,
         exported=_EXPORTED,
     ),
     tables={
@@ -92,7 +92,7 @@ MECHANISM = Mechanism(
     refused_keys={},
     live_keys={"rounds": frozenset({"estimator"})},
     sensors=lambda deployment: deployment.sensors.count,
-    query_of=_deployment.query_of,
+    query_of=_deployment.make_query,
     words=Words(
         most_of="the warmth is",
         who_answers="Sensors",
@@ -102,24 +102,24 @@ MECHANISM = Mechanism(
         of_all=("of the warmth is in the warmest square", "der Wärme ist im wärmsten Quadrat"),
         page=_PAGE,
     ),
-    promise=_words.in_words,
-    facts=_words.facts,
-    curve=_words.distance_curve,
-    silent_lines=_words.silent_lines,
+    promise=_words.describe_promise,
+    facts=_words.list_facts,
+    curve=_words.compute_guess_curve,
+    silent_lines=_words.format_silent_lines,
     extra_flags=("frames", "clip", "background", "fit", "every", "frames_count", "people"),
-    check_texts=_deployment.check_axes,
-    check_query=_deployment.check_size,
-    cautions=_deployment.cautions,
-    world=_world.room_of,
-    stand=_world.make_warmth,
-    judge=_world.judge,
-    picture=_picture.picture,
-    redraw=_picture.redraw,
-    public_fields=_published.public_fields,
+    check_texts=_deployment.check_sensor_axes,
+    check_query=_deployment.check_memory_need,
+    cautions=_deployment.list_cautions,
+    world=_world.make_room,
+    stand=_world.make_fleet_scene,
+    judge=_world.judge_map,
+    picture=_picture.picture_play,
+    redraw=_picture.make_picture_writer,
+    public_fields=_published.list_public_fields,
     read_release=_published.read_release,
-    check_possible=_published.check_possible,
-    calibrate=_calibrate.calibrate,
+    check_possible=_published.check_values_possible,
+    calibrate=_calibrate.explain_calibration,
     play_frames=_arrays.play_frames,
-    demo=_demo.run,
+    demo=_demo.run_demo,
     clear=_vacant.subtract_empty_room,
 )

@@ -32,13 +32,13 @@ from recovery.thermal import Query, calibrate_query, plan
 from recovery.thermal.frames import Blur, fit_blur, people, recover
 
 from ... import mechanisms
-from ...cli.play import Files
+from ...cli.play import ResultFiles
 from ...faults import OperatorFault
-from ...output import Writer, as_json, check_places, write_all
-from ..flags import query_of, refuse_undrawable
-from ..scores import Watch, frame_bytes, scores
+from ...output import Writer, check_writable, make_json_writer, write_all
+from ..flags import convert_recovery_faults, make_query
+from ..scores import Watch, compute_scores, count_frame_bytes
 from . import MECHANISM
-from .words import facts
+from .words import list_facts
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -50,7 +50,7 @@ EPSILONS = (1, 4, 10, 20, 40, 100)
 
 
 @dataclass(frozen=True)
-class Clips:
+class FrameSelection:
     """Which frames of a file are played, and which tell what the array sees."""
 
     file: Path
@@ -62,7 +62,7 @@ class Clips:
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedFrames:
     """The frames that are played, and what is known of their array."""
 
     counts: Counts  # (frames, side, side), as the converter counted
@@ -76,7 +76,7 @@ class Recorded:
         """The frames in kelvin above the empty room, (frames, side, side). Private."""
         return _warmth(self.counts, self.empty, self.step)
 
-    def reading(self, round: Any, frame: int) -> Reading:
+    def make_reading(self, round: Any, frame: int) -> Reading:
         """Return what the device reads of one frame for a Round, in grains. Private."""
         ratio, exponent = self.step.as_integer_ratio(), params_of(round).exponent
         return Reading(
@@ -84,7 +84,7 @@ class Recorded:
         )
 
 
-def load_frames(clips: Clips, step: Fraction) -> Recorded:
+def load_frames(clips: FrameSelection, step: Fraction) -> RecordedFrames:
     """Return the frames that are played, with the empty room and the blur of their array.
 
     Raises:
@@ -119,10 +119,10 @@ def load_frames(clips: Clips, step: Fraction) -> Recorded:
         f"{len(chosen)} frames of {clips.clip} are played, every {every} of {len(played)}; the "
         f"empty room is the middle of {len(background)} frames of {clips.background}."
     )
-    return Recorded(chosen, empty, step, blur, tuple(notes))
+    return RecordedFrames(chosen, empty, step, blur, tuple(notes))
 
 
-def _check_named(clips: Clips) -> None:
+def _check_named(clips: FrameSelection) -> None:
     """Refuse a file of several clips where it was not said which of them is which.
 
     Raises:
@@ -168,7 +168,7 @@ def _warmth(counts: Counts, empty: list[int], step: Fraction) -> Floats:
 # One recorded frame seen through the veil, and what is made of it.
 
 
-class Drawn(NamedTuple):
+class RecoveredFrame(NamedTuple):
     """What was sent, and the map and the people that were made of it."""
 
     sent: Floats  # (side, side), in kelvin
@@ -188,7 +188,9 @@ class Drawn(NamedTuple):
         return np.full(self.people.shape, 1 / self.people.size)
 
 
-def draw_frame(recorded: Recorded, query: Query, frame: int, rng: Any = None) -> Drawn:
+def recover_frame(
+    recorded: RecordedFrames, query: Query, frame: int, rng: Any = None
+) -> RecoveredFrame:
     """Return what is made of one frame under a promise of its own.
 
     Args:
@@ -200,7 +202,7 @@ def draw_frame(recorded: Recorded, query: Query, frame: int, rng: Any = None) ->
         ValueError: the query cannot be planned.
     """
     round: Any = plan(replace(query, readings=1), [])  # the first of one is never None
-    reading = recorded.reading(round, frame)
+    reading = recorded.make_reading(round, frame)
     if rng is not None:
         payload = thermal.report(round, reading, rng)
     else:
@@ -209,14 +211,16 @@ def draw_frame(recorded: Recorded, query: Query, frame: int, rng: Any = None) ->
     return recover_frames(recorded, query, [thermal.release(round, [payload], rng)])
 
 
-def recover_frames(recorded: Recorded, query: Query, releases: Sequence[Release]) -> Drawn:
+def recover_frames(
+    recorded: RecordedFrames, query: Query, releases: Sequence[Release]
+) -> RecoveredFrame:
     """Return what is made of frames that were released: their mean, its map, its people."""
     counted = people(query, releases, recorded.blur.heat)
     grains = np.mean([release.values for release in releases], axis=0)
     sent = np.ldexp(grains, -params_of(releases[0].round).exponent)
-    with refuse_undrawable():
+    with convert_recovery_faults():
         found = recover(query, releases)
-    return Drawn(sent.reshape(counted.shape), found, counted)
+    return RecoveredFrame(sent.reshape(counted.shape), found, counted)
 
 
 # What single frames give at which epsilon, beside a guess that has seen nothing.
@@ -240,8 +244,12 @@ class Row:
     counted_as_labelled: float | None  # share of frames
 
 
-def table(
-    recorded: Recorded, query: Query, bare: Sequence[Drawn], label: int | None, rng: Any
+def make_table(
+    recorded: RecordedFrames,
+    query: Query,
+    bare: Sequence[RecoveredFrame],
+    label: int | None,
+    rng: Any,
 ) -> list[Row]:
     """Return a row for each epsilon of one frame, and a last one without a veil.
 
@@ -255,7 +263,7 @@ def table(
         asked = replace(query, epsilon=(epsilon, 1), readings=1)
         made = calibrate_query(asked)
         together = zcdp_epsilon(len(bare) * made.rho[0] / made.rho[1], delta)
-        veiled = [draw_frame(recorded, asked, frame, rng) for frame in range(len(bare))]
+        veiled = [recover_frame(recorded, asked, frame, rng) for frame in range(len(bare))]
         rows.append(_row(epsilon, together, made.sigma, veiled, bare, label))
     # That a map is at no distance from itself says nothing.
     clear = replace(_row(None, None, 0.0, bare, bare, label), emd_map=None, nearer_map=None)
@@ -266,8 +274,8 @@ def _row(
     epsilon: int | None,
     together: float | None,
     noise_kelvin: float,
-    veiled: Sequence[Drawn],
-    bare: Sequence[Drawn],
+    veiled: Sequence[RecoveredFrame],
+    bare: Sequence[RecoveredFrame],
     label: int | None,
 ) -> Row:
     """Return the row of these frames."""
@@ -296,7 +304,7 @@ def _row(
     )
 
 
-def table_lines(rows: Sequence[Row], frames: int) -> list[str]:
+def format_table(rows: Sequence[Row], frames: int) -> list[str]:
     """Return the table as text."""
     lines = [
         "epsilon  epsilon      noise  distance to unveiled map  nearer than  counted as",
@@ -336,7 +344,7 @@ def play_frames(
     settings: tuple[str, ...] = (),
     label: int | None = None,
     seed: int | None = None,
-    files: Files | None = None,
+    files: ResultFiles | None = None,
 ) -> list[str]:
     """Play the frames of a file, write the results, and return the lines to print.
 
@@ -347,26 +355,29 @@ def play_frames(
     Raises:
         OperatorFault: an argument or an input file is wrong; then nothing was written.
     """
-    clips, files = Clips(frames, clip, background, fit, every, frames_count), files or Files()
+    clips, files = (
+        FrameSelection(frames, clip, background, fit, every, frames_count),
+        files or ResultFiles(),
+    )
     if files.published:
         raise OperatorFault(
             "--published was given with --frames; it cannot be, for heatveil recover knows no "
             "array whose room drifts, and would draw the drift. Take --out"
         )
-    check_places(files.wanted())
+    check_writable(files.list_wanted())
     array, query = _prepare(clips, settings, {"epsilon": epsilon, "delta": delta})
     rng = sealed(os.urandom(32)) if seed is None else Tape(b"frames %d" % seed)
     watch = Watch()
     mechanisms.play(
-        watch.over(replace(MECHANISM, recover=recover), seed is not None),
+        watch.watch_mechanism(replace(MECHANISM, recover=recover), seed is not None),
         query,
-        lambda round: [array.reading(round, round.number - 1)],
+        lambda round: [array.make_reading(round, round.number - 1)],
         rng,
     )
     window = recover_frames(array, query, watch.releases)
     single = replace(query, readings=1, sigma=None)
-    bare = [draw_frame(array, single, frame) for frame in range(len(array.counts))]
-    rows = table(array, single, bare, label, rng)
+    bare = [recover_frame(array, single, frame) for frame in range(len(array.counts))]
+    rows = make_table(array, single, bare, label, rng)
     write_all(_writers(files, array, query, window, _numbers(array, watch, window, rows)))
     if files.out and not isinstance(window.found, Heatmap):
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
@@ -375,10 +386,10 @@ def play_frames(
         *_array_lines(array, clips),
         f"All {query.readings} frames under one budget, {sigma_k:.3g} K of noise "
         f"on each pixel. People counted in their mean: {int(window.people.sum())}. "
-        + " ".join(fact.sentence for fact in facts(window.found)),
+        + " ".join(fact.sentence for fact in list_facts(window.found)),
         *sentences(window.found.guarantee),
         "",
-        *table_lines(rows, len(bare)),
+        *format_table(rows, len(bare)),
         "",
         "Nobody recorded where people stood, so distances are to the map of the same frame "
         "without the veil, in sides of the picture, over the frames in which that map shows "
@@ -388,14 +399,14 @@ def play_frames(
 
 
 def _prepare(
-    clips: Clips, settings: tuple[str, ...], words: dict[str, str]
-) -> tuple[Recorded, Query]:
+    clips: FrameSelection, settings: tuple[str, ...], words: dict[str, str]
+) -> tuple[RecordedFrames, Query]:
     """Return the frames, and the query that fits their array.
 
     Raises:
         OperatorFault: a flag or the file is wrong.
     """
-    asks: Any = partial(query_of, MECHANISM)
+    asks: Any = partial(make_query, MECHANISM)
     first = asks(settings, **words, cells="8x8", sensors="8x8")
     array = load_frames(clips, first.step or Fraction(1, 4))
     side, frames = array.counts.shape[1], len(array.counts)
@@ -422,7 +433,7 @@ def _prepare(
     return array, query
 
 
-def _array_lines(array: Recorded, clips: Clips) -> list[str]:
+def _array_lines(array: RecordedFrames, clips: FrameSelection) -> list[str]:
     """Return what was played, and what is taken for known of the array."""
     blur, side = array.blur, array.counts.shape[1]
     all_public = clips.clip in (clips.fit, clips.background)
@@ -438,14 +449,18 @@ def _array_lines(array: Recorded, clips: Clips) -> list[str]:
     ]
 
 
-def _numbers(array: Recorded, watch: Watch, window: Drawn, rows: Sequence[Row]) -> dict[str, Any]:
+def _numbers(
+    array: RecordedFrames, watch: Watch, window: RecoveredFrame, rows: Sequence[Row]
+) -> dict[str, Any]:
     """Return the contents of scores.json; the truth is in no recording, so its scores are null."""
     found = window.found
     return {
-        **scores(window.people, None),
+        **compute_scores(window.people, None),
         "reports": watch.reports,
         "vector_length": array.counts[0].size,
-        "bytes_per_report": frame_bytes(MECHANISM, watch.releases[0].round, array.counts[0].size),
+        "bytes_per_report": count_frame_bytes(
+            MECHANISM, watch.releases[0].round, array.counts[0].size
+        ),
         **{f"seconds_{verb}": seconds for verb, seconds in watch.seconds.items()},
         "status": found.status if isinstance(found, Heatmap) else f"unresolved: {found.why}",
         "people": int(window.people.sum()),
@@ -455,12 +470,16 @@ def _numbers(array: Recorded, watch: Watch, window: Drawn, rows: Sequence[Row]) 
 
 
 def _writers(
-    files: Files, array: Recorded, query: Query, window: Drawn, numbers: dict[str, Any]
+    files: ResultFiles,
+    array: RecordedFrames,
+    query: Query,
+    window: RecoveredFrame,
+    numbers: dict[str, Any],
 ) -> dict[Path, Writer]:
     writers: dict[Path, Writer] = {}
     found = window.found
     if files.scores:
-        writers[files.scores] = as_json(numbers)
+        writers[files.scores] = make_json_writer(numbers)
     if files.plot:
         writers[files.plot] = lambda path: _draw(array, query, window, path)
     if files.out and isinstance(found, Heatmap):
@@ -468,9 +487,9 @@ def _writers(
     return writers
 
 
-def _draw(array: Recorded, query: Query, window: Drawn, path: Path) -> None:
+def _draw(array: RecordedFrames, query: Query, window: RecoveredFrame, path: Path) -> None:
     """Write the mean of the frames, what was sent of it, and the map, as PNG."""
-    from ..panels import Panel, draw  # half a second, and few plays are drawn
+    from ..panels import Panel, draw_panels  # half a second, and few plays are drawn
 
     above = "K above the empty room"
     shown = [
@@ -483,4 +502,4 @@ def _draw(array: Recorded, query: Query, window: Drawn, path: Path) -> None:
     ]
     if window.somewhere:
         shown.append(Panel("What was recovered", window.mass, "share of the heat", True))
-    draw(query.grid, shown, path, f"People counted: {int(window.people.sum())}.")
+    draw_panels(query.grid, shown, path, f"People counted: {int(window.people.sum())}.")

@@ -21,18 +21,18 @@ from recovery.thermal.noise import describe_spread_fault, room, spreads_beyond_r
 from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
-from ...output import Stage, check_places, say_time, write_all
-from ..flags import refuse_unplannable
+from ...output import Stage, check_writable, format_duration, write_all
+from ..flags import convert_plan_faults
 from ..worlds import Calibrated
-from .calibrate_numbers import SCHEMA, map_line, numbers
-from .deployment import WIDER, first_round
+from .calibrate_numbers import SCHEMA, compute_numbers, format_map_line
+from .deployment import WIDER, plan_first_round
 
 # The table of distances that `heatveil calibrate` prints, and what its rows count.
 
 SURE = "over 0.9999"
 
 
-def distances(query: Query, numbers: dict[str, Any]) -> list[str]:
+def format_distance_rows(query: Query, numbers: dict[str, Any]) -> list[str]:
     """Return how well moves up to each distance are hidden, a row each."""
     unit, own = "m" if query.grid.cell_mm else "part", numbers["protect"]["cells"]
     return [
@@ -93,19 +93,19 @@ def format_chance(chance: float) -> str:
 # Prices and promises are rounded up to the digits that are printed, never down.
 
 
-def lines(query: Query, numbers: dict[str, Any]) -> list[str]:
+def format_lines(query: Query, numbers: dict[str, Any]) -> list[str]:
     """Return the lines, what is not protected first."""
     return [
         *_list_unprotected(query, numbers),
         "",
-        map_line(query, numbers["map"]),
+        format_map_line(query, numbers["map"]),
         "",
         *_promise(query, numbers),
         *_window(query, numbers),
         "",
         *_noise(query, numbers),
         "",
-        *distances(query, numbers),
+        *format_distance_rows(query, numbers),
         "",
         *_what_if(query, numbers),
         *_trade(numbers["trade"]),
@@ -121,7 +121,7 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
         "  window   one every   readings   sigma of one   epsilon of a week",
     ]
     for row in rows:
-        window, every = f"{row['window_h']} h", say_time(row["every_s"])
+        window, every = f"{row['window_h']} h", format_duration(row["every_s"])
         lines.append(
             f"  {window:<8} {every:<11} {row['readings']:<10} {row['sigma']:<14.4g} "
             f"{round_up(row['epsilon_week'])}"
@@ -180,8 +180,8 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
     every = (
         ""
         if numbers["every_s"] is None
-        else f", one every {say_time(numbers['every_s'])}: it lasts "
-        f"{say_time(numbers['window_s'])}"
+        else f", one every {format_duration(numbers['every_s'])}: it lasts "
+        f"{format_duration(numbers['window_s'])}"
     )
     window = (
         f"Window: {query.readings} reading{'s' * (query.readings > 1)}{every}. Epsilon is for "
@@ -261,7 +261,7 @@ def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def calibrate(
+def explain_calibration(
     query: Query,
     *,
     every_s: float | None,
@@ -282,7 +282,7 @@ def calibrate(
     Raises:
         OperatorFault: the noise cannot be had, for a reason that is not the converter's.
     """
-    check_places([plot] if plot else [], inputs)
+    check_writable([plot] if plot else [], inputs)
     stage("scaling the noise")
     seen = _describe_converter(query)
     if isinstance(seen, str):
@@ -298,8 +298,8 @@ def calibrate(
         refusal = _refusal(reason, step and step[0].as_integer_ratio(), epsilon)
         if not as_json:
             return Calibrated([], reason)
-    with refuse_unplannable():
-        found = numbers(query, every_s, seen, refusal, stage)
+    with convert_plan_faults():
+        found = compute_numbers(query, every_s, seen, refusal, stage)
     if plot is not None and not reason:
         stage("drawing")
         # Imported here alone: it takes half a second, and few calibrations are drawn.
@@ -308,7 +308,7 @@ def calibrate(
         write_all({plot: lambda path: draw_calibration(query, found, path)})
     if as_json:
         return Calibrated([json.dumps(_replace_unknown(found), indent=2, allow_nan=False)], reason)
-    return Calibrated(lines(query, found), reason)
+    return Calibrated(format_lines(query, found), reason)
 
 
 def _replace_unknown(found: Any) -> Any:
@@ -327,14 +327,14 @@ def _describe_converter(query: Query) -> Converter | str:
         OperatorFault: the noise cannot be had, and a finer converter would not help.
     """
     try:
-        first_round(query)
-        with refuse_unplannable():
+        plan_first_round(query)
+        with convert_plan_faults():
             return converter(query)
     except OperatorFault as fault:
         if query.step is None:
             raise
         try:
-            first_round(drop_step(query))
+            plan_first_round(drop_step(query))
         except OperatorFault:
             raise fault from None
         return (

@@ -71,10 +71,10 @@ from recovery.thermal.query import cell_m, protected_cells, standing_room, unkno
 from recovery.thermal.seen import sensors_m
 
 from ...output import Stage
-from ...settings.windows import DAYS, cadences, windows_in
-from ..flags import refuse_undrawable
-from ..scores import WORTHLESS, is_worthless
-from .deployment import first_round
+from ...settings.windows import DAYS, count_windows, list_cadences
+from ..flags import convert_recovery_faults
+from ..scores import WORTHLESS, is_hardly_better_than_blind
+from .deployment import plan_first_round
 
 # How far off a map will be, tried out: sources in a room that exists in the simulator alone.
 #
@@ -92,7 +92,7 @@ _THOROUGH = frozenset({"auto", "posterior", "robust"})
 _FEW = ((20, 8_000, 2_000),)
 
 
-class Tried(NamedTuple):
+class TriedMaps(NamedTuple):
     """What some trials of the map came to; distances in metres, or in sides of a unit grid."""
 
     trials: int
@@ -104,7 +104,7 @@ class Tried(NamedTuple):
     sources: int  # how many there were in each trial
 
 
-def try_maps(query: Query, stage: Stage) -> Tried | None:
+def try_maps(query: Query, stage: Stage) -> TriedMaps | None:
     """Return how maps of one strongest source fare, anywhere in the room; None if that is slow.
 
     The distance is the earth mover's: where all heat is in one place, the mean way to it.
@@ -127,7 +127,7 @@ def try_maps(query: Query, stage: Stage) -> Tried | None:
         if off is not None:
             found.append(off)
             estimator = by
-    return Tried(
+    return TriedMaps(
         fits[0],
         fits[0] - len(found),
         float(np.mean(found)) if found else None,
@@ -138,7 +138,7 @@ def try_maps(query: Query, stage: Stage) -> Tried | None:
     )
 
 
-def map_line(query: Query, tried: dict[str, Any] | None) -> str:
+def format_map_line(query: Query, tried: dict[str, Any] | None) -> str:
     """Return what is to be said of the map, from the value of that key."""
     if tried is None and query.response is not None:
         return (
@@ -163,7 +163,7 @@ def map_line(query: Query, tried: dict[str, Any] | None) -> str:
     together = f"{query.readings} readings together" if query.readings > 1 else "one reading"
     many = tried["sources"]
     of = "one strongest source" if many == 1 else f"{many} strongest sources"
-    none = f". {WORTHLESS}" * is_worthless(tried["off"], tried["blind"])
+    none = f". {WORTHLESS}" * is_hardly_better_than_blind(tried["off"], tried["blind"])
     where = "at the stated spread"
     if query.response is not None:
         where = f"having stood there for {query.response.hold_s / 60:.4g} min and not before"
@@ -185,7 +185,7 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
         warmth = query.response.operator @ scene.heat(query.grid)
     else:
         warmth = scene.temperatures(places, query.spread_m2, query.walls, length_m(query.grid))
-    round, releases = first_round(query), []
+    round, releases = plan_first_round(query), []
     params = params_of(round)
     level = make_follower(query)
     for number in range(1, query.readings + 1):
@@ -198,7 +198,7 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
         noise: Any = np.rint(world.normal(0, params.variance**0.5, len(seen))).astype(int).tolist()
         payload = device.veil(asked, Reading(0, seen), noise)
         releases.append(device.release(asked, [payload], Tape(b"calibrate")))
-    with refuse_undrawable():
+    with convert_recovery_faults():
         map = thermal.recover(query, releases, certify=False)
     cells = np.asarray(cell_places(query.grid)).reshape(math.prod(query.grid.shape), -1)
     truth = scene.heat(query.grid)
@@ -216,7 +216,7 @@ SCHEMA = 1
 _WINDOWS = (2, 7, 30, 365)
 
 
-def numbers(
+def compute_numbers(
     query: Query, every_s: float | None, seen: Converter, refusal: Any, stage: Stage
 ) -> dict[str, Any]:
     """Return what the docstring of this module lists.
@@ -272,7 +272,7 @@ def numbers(
 
 
 def _promise(query: Query, there: float) -> dict[str, Any]:
-    promise, made = first_round(query).guarantee, thermal.calibrate_query(query)
+    promise, made = plan_first_round(query).guarantee, thermal.calibrate_query(query)
     (epsilon, delta), cells = compute_true_promise(query, made), protected_cells(query)
     squares, at = (made.sensitivity_squared, made.variance), exact_delta(query)
     return {
@@ -295,7 +295,7 @@ def _promise(query: Query, there: float) -> dict[str, Any]:
 
 
 def _noise(query: Query) -> dict[str, Any]:
-    made, planned = thermal.calibrate_query(query), first_round(query)
+    made, planned = thermal.calibrate_query(query), plan_first_round(query)
     params, grain = params_of(planned), Fraction(2) ** -made.exponent
     return {
         "sensitivity": made.sensitivity,
@@ -344,7 +344,7 @@ def _spans(query: Query) -> dict[str, int]:
     """Return how many windows cover a day, a week and a year; nothing without hours."""
     if not query.window_h:
         return {}
-    return {name: windows_in(days, query.window_h) for name, days in DAYS}
+    return {name: count_windows(days, query.window_h) for name, days in DAYS}
 
 
 def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
@@ -352,8 +352,8 @@ def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
     made = thermal.calibrate_query(query)
     one = math.sqrt(made.variance / query.readings) * 2.0**-made.exponent
     rows = []
-    for row in cadences(query.window_h):
-        weeks, sigma = windows_in(7, row["window_h"]), one * math.sqrt(row["readings"])
+    for row in list_cadences(query.window_h):
+        weeks, sigma = count_windows(7, row["window_h"]), one * math.sqrt(row["readings"])
         week = adjust_epsilon(query, zcdp_epsilon(weeks * rho, delta), weeks)
         rows.append(row | {"sigma": sigma, "epsilon_week": week})
     return rows

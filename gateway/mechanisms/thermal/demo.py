@@ -25,27 +25,27 @@ from recovery.thermal import Query
 from recovery.thermal.query import cell_m
 
 from ... import logs
-from ...cli.serve import fan_out, make_show, on_signal
+from ...cli.serve import call_on_signals, make_page_listener, pass_to_all
 from ...devices.broker.embedded import run_broker
 from ...devices.enrol import budgets, enrol
 from ...devices.fleet.crowd import Crowd
-from ...output import check_places, make_folder, write_all
+from ...output import check_writable, make_folder, write_all
 from ...service.operate.health import PARTS, Health
 from ...service.serving import Service
 from ...service.telling import Event
 from ...service.telling import parse_map as certainty
 from ...settings import config
 from ...settings.deployment import Deployment
-from ...store.places import place_of
+from ...store.places import find_place
 from ...store.reader import Reader
 from ...web.server import Page
-from ..flags import ratio
-from ..scores import SEEDED, score_without_data, scores
-from ..summary import Floats, find_most, format_place, say_most
-from .deployment import first_round
-from .granting import grant
-from .words import doubt_lines, in_words
-from .world import Room, fleet_in
+from ..flags import parse_ratio_flag
+from ..scores import SEEDED, compute_scores, score_blind_guess
+from ..summary import Floats, describe_warmest_places, find_warmest_places, format_place
+from .deployment import plan_first_round
+from .granting import make_first_limits
+from .words import describe_promise, format_doubt_lines
+from .world import Room, make_room_fleet
 
 # Shows in a terminal what the service tells, and keeps what a report needs at the end.
 
@@ -60,7 +60,7 @@ class Audience:
         self.budget: Event | None = None
         self.best: Event | None = None  # the last round's map that is one
 
-    def hear(self, event: Event) -> None:
+    def take_event(self, event: Event) -> None:
         """Take an event of the service."""
         if event["kind"] == "release":
             self.releases.append(event)
@@ -74,7 +74,7 @@ class Audience:
         if event["mass"] is not None and event["total"] > 0:
             self.best = event
             credible = certainty(event)[0]
-            found = say_most(np.array(event["mass"]), self._grid, credible=credible)
+            found = describe_warmest_places(np.array(event["mass"]), self._grid, credible=credible)
         took_s = time.perf_counter() - self._began_s
         self._console.print(
             f"  round {event['number']} of {self._rounds} after {took_s:.1f} s: {found}",
@@ -92,7 +92,7 @@ EVERY_S = 1.0
 APART_M = 5.0  # the warmth of two who stand together is one hump, and would show less
 
 
-def two_people(query: Query, world: np.random.Generator) -> Scene:
+def place_two_people(query: Query, world: np.random.Generator) -> Scene:
     """Return two people somewhere in the corridor, not beside each other."""
     while True:
         scene = random_sources(PEOPLE, query.grid, world)
@@ -100,7 +100,7 @@ def two_people(query: Query, world: np.random.Generator) -> Scene:
             return scene
 
 
-def corridor_of(
+def make_corridor_deployment(
     *,
     folder: Path,
     sensors: int,
@@ -141,12 +141,14 @@ def corridor_of(
 # How a demonstration ends: truth beside map, what was promised, what was spent, a picture.
 
 
-def report(console: Console, room: Room, heard: Audience, picture: Path, seeded: bool) -> None:
+def print_summary(
+    console: Console, room: Room, heard: Audience, picture: Path, seeded: bool
+) -> None:
     """Print the end of a demonstration along a line, and write its picture."""
     mass = None if heard.best is None else np.array(heard.best["mass"], dtype=np.float64)
     long_m = room.query.grid.shape[0] * cell_m(room.query.grid)
-    off = scores(room.heat, mass)["emd_l1"]
-    guess = score_without_data(room.heat) or 0.0
+    off = compute_scores(room.heat, mass)["emd_l1"]
+    guess = score_blind_guess(room.heat) or 0.0
     console.print()
     if mass is not None and off is not None:
         console.print(_table(room, mass))
@@ -154,7 +156,7 @@ def report(console: Console, room: Room, heard: Audience, picture: Path, seeded:
             f"All warmth together, the map is {off * long_m:.1f} m from the truth (earth mover's "
             f"distance); a guess that has seen no data is {guess * long_m:.1f} m from it."
         )
-    for line in [] if heard.best is None else doubt_lines(certainty(heard.best)[2]):
+    for line in [] if heard.best is None else format_doubt_lines(certainty(heard.best)[2]):
         console.print(line)
     console.print("\n".join(["", *_promise(room, heard, seeded), ""]))
     titles = (
@@ -171,7 +173,7 @@ def report(console: Console, room: Room, heard: Audience, picture: Path, seeded:
 
 def _table(room: Room, mass: Floats) -> Table:
     """Return each true source beside the recovered place that is nearest to it."""
-    grid, found = room.query.grid, find_most(mass, room.query.grid)
+    grid, found = room.query.grid, find_warmest_places(mass, room.query.grid)
     table = Table("person", "stood at", "the map says", "apart")
     for number, place in enumerate(room.scene.places, 1):
         nearest = min(found, key=lambda one: abs(float(one.at[0]) - place), default=None)
@@ -189,10 +191,10 @@ def _table(room: Room, mass: Floats) -> Table:
 
 def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
     """Return the guarantee, and what is left of it."""
-    guarantee = first_round(room.query).guarantee
+    guarantee = plan_first_round(room.query).guarantee
     if seeded:
         guarantee = guarantee._replace(trust=SEEDED)
-    lines = in_words(room.query, guarantee)
+    lines = describe_promise(room.query, guarantee)
     if heard.budget is not None:
         lines.append(
             f"Budget: epsilon {heard.budget['epsilon_spent']:.2f} of "
@@ -204,19 +206,19 @@ def _promise(room: Room, heard: Audience, seeded: bool) -> list[str]:
 
 
 def _draw(room: Room, heard: Audience, mass: Floats | None, titles: Any, path: Path) -> None:
-    from .picture import Picture, draw  # half a second
+    from .picture import Picture, draw_picture  # half a second
 
-    exponent = params_of(first_round(room.query)).exponent
+    exponent = params_of(plan_first_round(room.query)).exponent
     values = np.array([event["values"] for event in heard.releases], dtype=np.float64)
     sent = np.ldexp(values.reshape(-1, len(room.temperatures)), -exponent)
     places = room.sensors.places_m
     known = () if heard.best is None else certainty(heard.best)
     shown = (room.query.grid, room.heat, room.temperatures, places, sent, mass, titles)
     picture = Picture(*shown, *known)
-    write_all({path: lambda half: draw(picture, half)})
+    write_all({path: lambda half: draw_picture(picture, half)})
 
 
-def run(
+def run_demo(
     sensors: int,
     epsilon: str,
     rounds: int,
@@ -235,18 +237,18 @@ def run(
     Raises:
         OperatorFault: an argument, the port of the page or the broker is at fault.
     """
-    ratio(epsilon, "--epsilon")
+    parse_ratio_flag(epsilon, "--epsilon")
     make_folder(folder)
     picture = folder / "veil.png"
-    check_places([picture])
-    logs.to_stderr(logging.ERROR)
+    check_writable([picture])
+    logs.log_to_stderr(logging.ERROR)
     console, over, health = Console(), threading.Event(), Health(*PARTS)
     with ExitStack() as stack:
-        stops = stack.enter_context(on_signal(over.set))
+        stops = stack.enter_context(call_on_signals(over.set))
         page = stack.enter_context(Page("127.0.0.1", port, health=health))
         broker = stack.enter_context(run_broker())
         temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="heatveil-")))
-        deployment = corridor_of(
+        deployment = make_corridor_deployment(
             folder=temporary,
             sensors=sensors,
             epsilon=epsilon,
@@ -254,13 +256,15 @@ def run(
             keyholder=seed is not None,
             broker=(broker.host, broker.port),
         )
-        query, world = config.query(deployment), np.random.default_rng(seed)
-        room = Room(query, two_people(query, world), world)
+        query, world = config.make_query(deployment), np.random.default_rng(seed)
+        room = Room(query, place_two_people(query, world), world)
         keys: Any = {} if seed is None else {"fresh": make_seeded_keys(b"demo %d" % seed)}
         made = enrol.enrol_fleet("demo", sensors, keyholder=seed is not None, **keys)
-        place = budgets.keep_in_memory()  # keys and budgets die with the demonstration
-        budgets.provision(made, grant(query, deployment.rounds.every_s), place)
-        devices, _ = budgets.boot(made.secrets, place)
+        place = budgets.keep_slots_in_memory()  # keys and budgets die with the demonstration
+        budgets.write_first_budgets(
+            made, make_first_limits(query, deployment.rounds.every_s), place
+        )
+        devices, _ = budgets.boot_devices(made.secrets, place)
         console.print(
             f"{PEOPLE} people have stood in a corridor of {LENGTH_M:g} m; "
             f"{sensors} thermometers feel the warmth.\nBroker: {broker.kind} on {broker.host}:"
@@ -268,18 +272,22 @@ def run(
             highlight=False,
         )
         heard = Audience(console, query.grid, rounds)
-        tell = fan_out(heard.hear, make_show(page, query, seeded=seed is not None))
-        known = enrol.derive_devices(made.secrets)
+        tell = pass_to_all(
+            heard.take_event, make_page_listener(page, query, seeded=seed is not None)
+        )
+        known = enrol.derive_gateway_half(made.secrets)
         service = stack.enter_context(Service(deployment, known, on_event=tell, health=health))
-        page.attach(reader=stack.enter_context(closing(Reader(place_of(deployment)))))
-        stack.enter_context(Crowd(deployment.mqtt, fleet_in(room, devices))).wait()
+        page.attach(reader=stack.enter_context(closing(Reader(find_place(deployment)))))
+        stack.enter_context(
+            Crowd(deployment.mqtt, make_room_fleet(room, devices))
+        ).wait_connected()
         stops.append(service.stop)
         if not over.is_set():
             service.wait_connected()
             for _ in range(rounds):  # which waits for the map of each
-                service.run(1)
+                service.run_rounds(1)
         if not over.is_set() or heard.best is not None:
-            report(console, room, heard, picture, seeded=seed is not None)
+            print_summary(console, room, heard, picture, seeded=seed is not None)
         if keep and not over.is_set():
             console.print(f"Still running, with the page at {page.url} (Ctrl-C ends it)")
             over.wait()

@@ -16,17 +16,17 @@ from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
-from ...settings.roomfile import response_of
-from ..flags import first_round_of, shape
+from ...settings.roomfile import compute_response
+from ..flags import parse_shape, plan_or_refuse
 from ..record import Payload
 from . import granting
 
 if TYPE_CHECKING:
     from ...settings.deployment import Deployment
-    from ...store.message_rows import Sum
+    from ...store.message_rows import SlotSum
 
 
-def query_of(deployment: "Deployment") -> Query:
+def make_query(deployment: "Deployment") -> Query:
     """Return what the analyst asks of this deployment.
 
     Raises:
@@ -67,7 +67,7 @@ def query_of(deployment: "Deployment") -> Query:
         slew=None if slew is None else Fraction(*slew),
         background_k=deployment.sensors.background_k,
         empty_readings=deployment.sensors.empty_readings,
-        response=None if plan is None else response_of(plan, distance_m),
+        response=None if plan is None else compute_response(plan, distance_m),
     )
 
 
@@ -98,28 +98,28 @@ def _trim(shape: tuple[int, int]) -> tuple[int, ...]:
     return shape[:1] if shape[1] == 1 else shape
 
 
-def check_held(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+def check_enrolled(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
     """Check that enrolled devices fit the query, and may draw by its sampler.
 
     Raises:
         OperatorFault: one does not.
     """
-    granting.check_held(query, held)
-    granting.check_tables(query, sensors, held)
+    granting.check_price_counted(query, held)
+    granting.check_tables_allowed(query, sensors, held)
 
 
-def least_noise(limits: Any) -> str:
+def describe_least_noise(limits: Any) -> str:
     """Return in words how much noise they ask for at the least."""
     sigma = math.sqrt(limits.variance) * 2.0**-limits.exponent
     return f"a standard deviation of at least {sigma:.4g} kelvin"
 
 
-def slots(payload: Payload) -> Iterable[tuple[int, int]]:
+def list_slots(payload: Payload) -> Iterable[tuple[int, int]]:
     """Return each reading under its sensor."""
     return enumerate(payload[1:], payload[0])
 
 
-def release(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
+def release_sums(round: Any, sums: "Mapping[int, SlotSum]", reports: int) -> Any:
     """Return what `release` in edge does: a sensor's sum is its one reading, or None."""
     sensors = params_of(round).sensors
     for sensor, (_, count) in sums.items():
@@ -132,7 +132,7 @@ def release(round: Any, sums: "Mapping[int, Sum]", reports: int) -> Any:
     return Release(round, [readings.get(sensor) for sensor in range(sensors)], reports)
 
 
-def whole_budget(limits: Any) -> str:
+def describe_whole_budget(limits: Any) -> str:
     """Return in words what these limits pay for in all."""
     return f"{limits.budget} nano-rho"
 
@@ -142,12 +142,12 @@ def tighten_limits(last: Any, wished: Any) -> tuple[Any, str]:
     return wished, looser(last, wished)
 
 
-def key_limit(deployment: "Deployment") -> int | None:
+def find_key_limit(deployment: "Deployment") -> int | None:
     """Return how many keys of one sensor the promise is for, None for any number."""
     return KEYS if deployment.rounds.sampler == "table" else None
 
 
-def page_values(plan: Any) -> dict[str, Any]:
+def make_page_values(plan: Any) -> dict[str, Any]:
     """Return the exponent of a Round: a grain is 2**-exponent kelvin."""
     return {"exponent": params_of(plan).exponent}
 
@@ -159,15 +159,15 @@ _ENTRIES_MAX = 50_000_000
 WIDER = 1.25  # from here on what widens the noise deserves a word of its own
 
 
-def check_axes(texts: Mapping[str, str]) -> None:
+def check_sensor_axes(texts: Mapping[str, str]) -> None:
     """Refuse one place alone, and sensors along a line in a plane or the other way round.
 
     Raises:
         OperatorFault: in the words of the flags, where a Query speaks of its fields.
     """
     cells, sensors = texts["cells"], texts["sensors"]
-    columns, rows = shape(cells, "--cells")
-    shape(sensors, "--sensors")
+    columns, rows = parse_shape(cells, "--cells")
+    parse_shape(sensors, "--sensors")
     if max(columns, rows) < 2:
         raise OperatorFault(
             f"--cells {cells} is one place; two cells at least are needed, for one alone hides "
@@ -181,7 +181,7 @@ def check_axes(texts: Mapping[str, str]) -> None:
         )
 
 
-def check_size(found: Query) -> None:
+def check_memory_need(found: Query) -> None:
     """Refuse what needs too much memory.
 
     Raises:
@@ -195,7 +195,7 @@ def check_size(found: Query) -> None:
         )
 
 
-def cautions(query: Query) -> list[str]:
+def list_cautions(query: Query) -> list[str]:
     """Return by how much a converter behind the one that is read widens the noise, where it is."""
     if not query.behind:
         return []
@@ -210,10 +210,10 @@ def cautions(query: Query) -> list[str]:
     ]
 
 
-def first_round(query: Query) -> Round:
+def plan_first_round(query: Query) -> Round:
     """Return what the query asks first.
 
     Raises:
         OperatorFault: it cannot be served.
     """
-    return first_round_of(query, plan)
+    return plan_or_refuse(query, plan)

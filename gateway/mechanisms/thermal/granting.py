@@ -27,7 +27,7 @@ from ...devices.enrol.capped import PACE
 from ...faults import OperatorFault
 
 
-def grant(query: Query, every_s: float) -> Any:
+def make_first_limits(query: Query, every_s: float) -> Any:
     """Return the first `Limits` of every device that will answer this query.
 
     Args:
@@ -46,7 +46,7 @@ def grant(query: Query, every_s: float) -> Any:
     whole = first._replace(budget=query.readings * cost)
     if why := objection(whole):
         raise OperatorFault(f"the devices cannot be given their limits: {why}")
-    given = convert_budget(whole.budget, exact_delta(query))
+    given = convert_budget_to_epsilon(whole.budget, exact_delta(query))
     promised = check_ratio(query.epsilon, "epsilon")
     if given > promised:
         raise OperatorFault(
@@ -57,11 +57,11 @@ def grant(query: Query, every_s: float) -> Any:
     return whole
 
 
-def reduce_budget(whole: Any, before: int) -> Any:
+def reduce_limits(whole: Any, before: int) -> Any:
     """Return the limits of a device that comes later: its budget is what is left of the room's.
 
     Args:
-        whole: the limits of the fleet, as `grant`.
+        whole: the limits of the fleet, as `make_first_limits`.
         before: nano-rho that the room has paid already.
 
     Raises:
@@ -77,7 +77,7 @@ def reduce_budget(whole: Any, before: int) -> Any:
     return whole._replace(budget=left)
 
 
-def check_held(query: Query, held: Mapping[str, Any]) -> None:
+def check_price_counted(query: Query, held: Mapping[str, Any]) -> None:
     """Check that devices do not count less for an answer than the planned Round really costs.
 
     They know no room, no source and no level that follows: only by how much what they send was
@@ -104,7 +104,9 @@ def check_held(query: Query, held: Mapping[str, Any]) -> None:
             )
 
 
-def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+def check_tables_allowed(
+    query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]
+) -> None:
     """Check that arrays were enrolled for noise from tables, where that is asked for.
 
     One that was enrolled for exact noise answers with a little less, for all of delta pays for it.
@@ -127,10 +129,10 @@ def check_tables(query: Query, sensors: Mapping[str, int], held: Mapping[str, An
             )
 
 
-def convert_budget(nano_rho: int, delta: Any) -> float:
+def convert_budget_to_epsilon(nano_rho: int, delta: Any) -> float:
     """Return the epsilon that a budget of a device is worth at this delta, a ratio.
 
-    >>> round(convert_budget(35_860_000, (1, 100_000)), 3)
+    >>> round(convert_budget_to_epsilon(35_860_000, (1, 100_000)), 3)
     1.0
     """
     sigma = math.sqrt(NANO / (2 * nano_rho)) / DISCRETE

@@ -20,11 +20,11 @@ from recovery.maps.heatmap import Band, Credible, Heatmap, Verdict
 from recovery.thermal import Query
 
 from ...output import FAINT, FOUND, SENT, TRUE, Writer
-from ..panels import Panel, add_colours, draw_trade, name_plainly
-from ..panels import draw as draw_panels
+from ..panels import Panel, add_colour_bar, draw_window_trade, format_log_ticks
+from ..panels import draw_panels as draw_panels
 from ..summary import format_distance
 from ..worlds import Found, Numbers, Played
-from .words import decode_sent, facts, label
+from .words import decode_releases, format_epsilon_label, list_facts
 
 # Pictures: the truth, what the wire carried, and what was recovered from it.
 #
@@ -49,7 +49,7 @@ class Picture(NamedTuple):
     verdict: Verdict | None = None
 
 
-def draw(picture: Picture, path: Path) -> None:
+def draw_picture(picture: Picture, path: Path) -> None:
     """Write the picture as PNG."""
     _, heat, _, _, _, mass, titles, credible, certified, verdict = picture
     plane = is_plane(picture.grid)
@@ -94,7 +94,7 @@ def _dots(picture: Picture, unit: str, panel: Axes) -> None:
     mean = np.ma.masked_invalid(picture.sent).mean(axis=0)
     x, y = picture.places.T
     dots = panel.scatter(x, y, c=mean, cmap="inferno", s=42, clip_on=False)
-    add_colours(panel, dots, unit)
+    add_colour_bar(panel, dots, unit)
 
 
 def _hills(picture: Picture, panel: Axes) -> None:
@@ -153,19 +153,19 @@ def _sure(found: Found) -> tuple[Any, ...]:
     return found.credible, found.certified, found.verdict
 
 
-def picture(played: Played, numbers: Numbers, path: Path) -> None:
+def picture_play(played: Played, numbers: Numbers, path: Path) -> None:
     """Draw what was played, with how far off its map is."""
-    room, carried = played.world, label(played.world.query, played.found.guarantee)
+    room, carried = played.world, format_epsilon_label(played.world.query, played.found.guarantee)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))
     grid = room.query.grid
     found = "no map" if score is None else f"{format_distance(grid, score)} from the truth"
-    draw(
+    draw_picture(
         Picture(
             grid,
             room.heat,
             room.temperatures,
             room.sensors.places_m,
-            decode_sent(played.watch.releases),
+            decode_releases(played.watch.releases),
             played.mass,
             (
                 "The truth, which only the simulator knows",
@@ -183,14 +183,16 @@ def picture(played: Played, numbers: Numbers, path: Path) -> None:
     )
 
 
-def redraw(query: Any, releases: Sequence[Release], found: Found, name: str) -> Writer:
+def make_picture_writer(
+    query: Any, releases: Sequence[Release], found: Found, name: str
+) -> Writer:
     """Return the writer of a picture of public readings, where nobody knows the truth."""
-    titles = ("", f"The published readings of {name}", facts(found)[0].sentence)
+    titles = ("", f"The published readings of {name}", list_facts(found)[0].sentence)
     places = np.asarray(sensor_places(query.sensors, query.grid))
     mass = found.mass if isinstance(found, Heatmap) else None
-    shown = (query.grid, None, None, places, decode_sent(releases), mass, titles)
+    shown = (query.grid, None, None, places, decode_releases(releases), mass, titles)
     picture = Picture(*shown, *_sure(found))
-    return lambda half: draw(picture, half)
+    return lambda half: draw_picture(picture, half)
 
 
 # What a calibration hides.
@@ -211,7 +213,9 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     above, below, *more = figure.subplots(2 + bool(trade), 1)
     below.sharex(above)
     for panel in more:
-        draw_trade(panel, trade, "sigma", "K" if query.grid.cell_mm else "parts of the unit")
+        draw_window_trade(
+            panel, trade, "sigma", "K" if query.grid.cell_mm else "parts of the unit"
+        )
     rows, own = numbers["distances"], numbers["protect"]["distance"]
     unit = "m" if query.grid.cell_mm else "parts of the side"
     promised = numbers["epsilon"][0] / numbers["epsilon"][1]
@@ -223,9 +227,9 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
         panel.spines[["top", "right"]].set_visible(False)
         panel.axvline(own, color=TRUE, linestyle="--", linewidth=1.1, zorder=0)
         panel.set_xscale("log")
-        name_plainly(panel.xaxis)
+        format_log_ticks(panel.xaxis)
     above.set_yscale("log")
-    name_plainly(above.yaxis)
+    format_log_ticks(above.yaxis)
     there = numbers["presence_epsilon"]
     for height, colour, said in (
         (promised, TRUE, f"promised up to {own:g} {unit}: epsilon {promised:g}"),

@@ -25,7 +25,7 @@ from ..record import Tail
 _FAR = 40
 
 
-def public_fields(query: Query) -> Sequence[str]:
+def list_public_fields(query: Query) -> Sequence[str]:
     """Return the names of the fields that the file holds.
 
     Raises:
@@ -73,7 +73,7 @@ def read_release(query: Query, written: Any) -> Release:
     return Release(round, values, sum(value is not None for value in values))
 
 
-def check_possible(release: Release, path: Path) -> None:
+def check_values_possible(release: Release, path: Path) -> None:
     """Refuse what no sensor and no noise can have made; a little below nought is only noise.
 
     Raises:
@@ -94,7 +94,7 @@ def check_possible(release: Release, path: Path) -> None:
             )
 
 
-def export_grains(body: Any) -> Callable[..., Iterable[Tail]]:
+def make_grain_exporter(body: Any) -> Callable[..., Iterable[Tail]]:
     """Return what gives the rows of readings as whole grains, as they left the device.
 
     To round them otherwise would pretend that they are exact.

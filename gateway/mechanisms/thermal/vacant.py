@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from edge.core.records import Release
 from recovery.thermal.vacancy import Belief, Empty, fade_belief, judge, make_prior_belief
 
-from ...settings.roomfile import Cleared, Vacancy
+from ...settings.roomfile import ClearedMap, Vacancy
 
 Floats = NDArray[np.float64]
 
@@ -44,7 +44,7 @@ def subtract_empty_room(
     releases: Sequence[Release],
     asked: Vacancy,
     marching: Callable[[bool], object] = lambda begun: None,
-) -> Cleared:
+) -> ClearedMap:
     """Return the map of the newest round that was answered, less the empty room.
 
     Args:
@@ -56,12 +56,12 @@ def subtract_empty_room(
     from physics.instruments.presets import find
     from physics.rooms.vacant import DAY_S, Vacant
 
-    from ...lab.thermal_days.rooms import room_of, views_of
+    from ...lab.thermal_days.rooms import find_views, load_room
 
     marching(True)
-    room = room_of(asked.plan)
-    _, views = views_of(room)
-    weather, notes = find_outdoor_temperature(asked.weather, asked.at_s - DAY_S, asked.at_s)
+    room = load_room(asked.plan)
+    _, views = find_views(room)
+    weather, notes = load_outdoor_temperature(asked.weather, asked.at_s - DAY_S, asked.at_s)
 
     def begun(at_s: float) -> Any:
         return Vacant(room, views, at_s - DAY_S, weather)
@@ -122,7 +122,7 @@ def subtract_empty_room(
     if asked.at_s == kept.judged_s:  # drawn again: what it teaches is known already
         learnt = kept.belief
     state = _Kept(march, learnt, asked.at_s, recorded_s, levels)
-    return Cleared(found, _pack(state), tuple(notes))
+    return ClearedMap(found, _pack(state), tuple(notes))
 
 
 def _say(recorded_s: float | None, at_s: float) -> float:
@@ -183,7 +183,7 @@ _TAIL = 4_000_000  # bytes of a weather file that are read, from the end
 _LOOK_S = 600.0
 
 
-def find_outdoor_temperature(
+def load_outdoor_temperature(
     path: Path | None, from_s: float, until_s: float
 ) -> tuple[Callable[[float], float | None], list[str]]:
     """Return how warm it was at a time, None where nobody knows, and what is wrong with that.

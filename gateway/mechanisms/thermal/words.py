@@ -20,7 +20,7 @@ from recovery.thermal.noise import is_printed
 from recovery.thermal.query import cell_m, protected_cells
 
 from ..record import Fact
-from ..summary import count_sources, find_most, say_most
+from ..summary import describe_source_count, describe_warmest_places, find_warmest_places
 from ..worlds import Floats
 
 # The promise of a thermal query in plain words, with the exact chances of whoever guesses.
@@ -29,7 +29,7 @@ from ..worlds import Floats
 _FURTHER = 4
 
 
-def in_words(query: Query, guarantee: Guarantee) -> list[str]:
+def describe_promise(query: Query, guarantee: Guarantee) -> list[str]:
     """Return the guarantee in sentences for somebody who manages a building.
 
     What epsilon and delta allow in general is far more than what this noise allows: the best
@@ -50,7 +50,7 @@ def _square(said: Any) -> Any:
     return Sentence(text, said.code, {name: _square(one) for name, one in said.fields.items()})
 
 
-def label(query: Query, guarantee: Guarantee) -> str:
+def format_epsilon_label(query: Query, guarantee: Guarantee) -> str:
     """Return the epsilon for a title; beside that of the printed formula, what it really gives."""
     epsilon = f"epsilon {guarantee.epsilon[0] / guarantee.epsilon[1]:g}"
     if not is_printed(query):
@@ -78,7 +78,7 @@ _AWAY = Wording("guarantee.away", "one {far} away {share}")
 _FORMALLY = Wording("guarantee.formally", "Formally: epsilon {epsilon}, delta {delta}.")
 
 
-def distance_curve(query: Query) -> list[tuple[float, float]]:
+def compute_guess_curve(query: Query) -> list[tuple[float, float]]:
     """Return how often the best guess tells two places of one source apart, by their distance."""
     side = cell_m(query.grid)
     return [(row.cells * side, round(row.right, 6)) for row in curve(query)]
@@ -103,23 +103,23 @@ def _share(chance: float) -> str:
     return f"{round_up(100 * chance, 2)}%" if chance < 0.99 else OVER(share="99%")
 
 
-def doubt_lines(verdict: Verdict | None) -> list[str]:
+def format_doubt_lines(verdict: Verdict | None) -> list[str]:
     """Return what is wrong with a map or with its sensors, one line or none."""
     return [verdict.says] if verdict is not None and verdict.says else []
 
 
-def sure_facts(found: Heatmap) -> list[Fact]:
+def list_certainty_facts(found: Heatmap) -> list[Fact]:
     """Return how a map was drawn and how sure it is."""
     told, verdict = [], found.verdict
     if found.why:
         said = f"Drawn by {found.estimator}: {found.why}."
         told.append(Fact("Estimator", found.estimator, "", said))
-    for line in doubt_lines(verdict):
+    for line in format_doubt_lines(verdict):
         told.append(Fact("Verdict", None if verdict is None else verdict.level, "", line))
     credible, unit = found.credible, "m" if found.grid.cell_mm else "of the side"
     if credible is not None and found.total:
-        most = find_most(found.mass, found.grid, credible=credible)
-        counted = count_sources(credible, most)
+        most = find_warmest_places(found.mass, found.grid, credible=credible)
+        counted = describe_source_count(credible, most)
         told.append(Fact("Likely sources", credible.median, "", counted))
         if (error := found.expected_error) is not None:
             so = "if sources are as the query says"
@@ -139,19 +139,20 @@ def sure_facts(found: Heatmap) -> list[Fact]:
     return told
 
 
-def facts(found: Heatmap | Unresolved) -> list[Fact]:
+def list_facts(found: Heatmap | Unresolved) -> list[Fact]:
     """Return what was recovered, and how sure it is."""
     if isinstance(found, Unresolved):
         return [Fact("Map", None, "", f"No map: {found.why}.")]
     if not found.total:
         return [Fact("Warmth", 0, "", f"{found.status.capitalize()}.")]
     caution = "" if found.status == "optimal" else f" ({found.status})"
-    line = f"Recovered heat: {say_most(found.mass, found.grid, credible=found.credible)}{caution}."
+    places = describe_warmest_places(found.mass, found.grid, credible=found.credible)
+    line = f"Recovered heat: {places}{caution}."
     share = Fact("Share of the warmest cell", 100 * float(found.mass.max()), "%", line)
-    return [share, *sure_facts(found)]
+    return [share, *list_certainty_facts(found)]
 
 
-def decode_sent(releases: Sequence[Any]) -> Floats:
+def decode_releases(releases: Sequence[Any]) -> Floats:
     """Return what the wire carried, (releases, sensors), NaN where nothing came.
 
     In kelvin, or in the unit of the model.
@@ -160,7 +161,7 @@ def decode_sent(releases: Sequence[Any]) -> Floats:
     return np.asarray(np.ldexp(values, -params_of(releases[0].round).exponent))
 
 
-def silent_lines(releases: Sequence[Release]) -> list[str]:
+def format_silent_lines(releases: Sequence[Release]) -> list[str]:
     """Return how many sensors were heard, where some were not."""
     values = zip(*(release.values for release in releases), strict=True)
     heard = [any(value is not None for value in sensor) for sensor in values]

@@ -26,7 +26,7 @@ from recovery.thermal.seen import deviation, sensors_m
 from ...faults import OperatorFault
 from ...output import Stage
 from ..summary import format_distance, format_place
-from ..worlds import TRUTH, Inputs, Numbers, Played, Seen, Stand, Told
+from ..worlds import TRUTH, FleetInputs, FleetScene, Inputs, Judged, Numbers, Played
 
 # A room that exists in the simulator alone, so that a map can be held against the truth.
 
@@ -76,7 +76,7 @@ class Room:
         """What the map should be, (rows, columns): the heat."""
         return self.heat
 
-    def readings(self, round: Any) -> Iterator[Reading]:
+    def read_devices(self, round: Any) -> Iterator[Reading]:
         """Yield what every device reads for a Round, in its grains, less its level. Private.
 
         Nobody is there yet while the query says that the room is known to be empty.
@@ -95,7 +95,7 @@ class Room:
     def _level(self) -> Any:
         return make_follower(self.query)
 
-    def beyond(self) -> str:
+    def describe_exceptions(self) -> str:
         """Return a clause about sources that the noise is not made for; empty without any."""
         most = float(self.scene.intensities.max(initial=0))
         if most <= self.query.intensity_max:
@@ -106,7 +106,7 @@ class Room:
         )
 
 
-def scene_of(
+def load_scene(
     query: Query, sources: Path | None, sources_random: int | None, world: np.random.Generator
 ) -> Scene:
     """Return the scene of a file, or one of so many random sources.
@@ -147,20 +147,20 @@ _SPEED = 60.0  # an hour a minute
 
 
 @dataclass(frozen=True)
-class Still:
+class StillScene:
     """A scene in which nothing moves, once everybody has come."""
 
     room: Room
 
-    def fleet(self, devices: Iterable[Any]) -> Fleet:
+    def make_fleet(self, devices: Iterable[Any]) -> Fleet:
         """Return devices that stand in the scene.
 
         Raises:
             OperatorFault: they do not fit the room.
         """
-        return fleet_in(self.room, devices)
+        return make_room_fleet(self.room, devices)
 
-    def living(self, fleet: Fleet) -> AbstractContextManager[str]:
+    def run_scene(self, fleet: Fleet) -> AbstractContextManager[str]:
         """Let nothing pass, and say where the sources stand, and where nobody is there yet."""
         scene, grid = self.room.scene, self.room.query.grid
         told = f"{TRUTH}: sources stand at " + ", ".join(
@@ -175,7 +175,7 @@ class Still:
         return nullcontext(told)
 
 
-def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
+def make_room_fleet(room: Room, devices: Iterable[Any]) -> Fleet:
     """Return devices, each an identity and its budget, that stand in the room.
 
     Raises:
@@ -196,7 +196,9 @@ def fleet_in(room: Room, devices: Iterable[Any]) -> Fleet:
     return fleet
 
 
-def make_warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generator) -> Stand:
+def make_fleet_scene(
+    query: Query, seen: FleetInputs, sensors: int, world: np.random.Generator
+) -> FleetScene:
     """Return what thermometers stand in: two random sources where nothing was said.
 
     Raises:
@@ -226,7 +228,7 @@ def make_warmth(query: Query, seen: Seen, sensors: int, world: np.random.Generat
         )
     if sources is None and random is None:
         random = 2
-    return Still(Room(query, scene_of(query, sources, random, world), world))
+    return StillScene(Room(query, load_scene(query, sources, random, world), world))
 
 
 # How near any map could have come on average: what `play` holds its own map against.
@@ -267,7 +269,7 @@ def make_yardstick(room: Room, round: Any) -> Yardstick | None:
     )
 
 
-def yardstick_lines(found: Yardstick | None, score: float | None, far: Any) -> list[str]:
+def format_yardstick_lines(found: Yardstick | None, score: float | None, far: Any) -> list[str]:
     """Return what is to be said of it, a line at most.
 
     Args:
@@ -285,16 +287,16 @@ def yardstick_lines(found: Yardstick | None, score: float | None, far: Any) -> l
     ]
 
 
-def room_of(query: Query, inputs: Inputs, world: np.random.Generator) -> Room:
+def make_room(query: Query, inputs: Inputs, world: np.random.Generator) -> Room:
     """Return a room with what the flags say is warm in it.
 
     Raises:
         OperatorFault: a flag or a file is wrong.
     """
-    return Room(query, scene_of(query, inputs.sources, inputs.sources_random, world), world)
+    return Room(query, load_scene(query, inputs.sources, inputs.sources_random, world), world)
 
 
-def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
+def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     """Return how far the map is from the truth, beside a blind guess and the best there is."""
     stage("working out how near any map could come")
     best = make_yardstick(played.world, played.watch.releases[0].round)
@@ -309,4 +311,4 @@ def judge(played: Played, numbers: Numbers, stage: Stage) -> Told:
         )
         if score >= guess:
             lines.append("So this map is no better than that guess: it says nothing of value.")
-    return Told(own, lines + yardstick_lines(best, score, length))
+    return Judged(own, lines + format_yardstick_lines(best, score, length))

@@ -40,14 +40,14 @@ _TAIL = re.compile(rb"\x05" + _COUNTER, re.DOTALL)
 _LARGEST = 1 << 48  # counters are below it
 
 
-def prefix(topic: str) -> bytes:
+def make_mac_prefix(topic: str) -> bytes:
     """Return what the MAC of a message on this topic is made over, before the message."""
     name = topic.encode()
     return len(name).to_bytes(2, "big") + name
 
 
 def has_valid_mac(frame: bytes, key: bytes, before: bytes) -> bool:
-    """Return whether the MAC holds; before is the topic's `prefix`."""
+    """Return whether the MAC holds; before is the topic's `make_mac_prefix`."""
     mac = hmac.digest(key, before + frame[: -wire.MAC_BYTES], "sha256")
     return hmac.compare_digest(mac[: wire.MAC_BYTES], frame[-wire.MAC_BYTES :])
 
@@ -73,7 +73,7 @@ def read_report(frame: bytes, sender: str) -> Any:
 
 
 def make_receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> bytes:
-    """Return what `edge.host.post.pack_receipt` does; before is the topic's `prefix`."""
+    """Return what `edge.host.post.pack_receipt` does; before is the topic's `make_mac_prefix`."""
     body = b"".join((b"\xa4\x00\x01\x01", _head(seq), b"\x02", _head(epoch), b"\x03"))
     body += b"\x01" if taken else b"\x00"
     return body + hmac.digest(key, before + body, "sha256")[: wire.MAC_BYTES]
@@ -118,26 +118,26 @@ class Sender(NamedTuple):
     before: bytes
 
 
-def senders(devices: Devices) -> dict[str, Sender]:
+def map_senders(devices: Devices) -> dict[str, Sender]:
     """Return the devices of a site by the topics of their reports."""
     topics = {wire.topic(devices.site, name, "data"): one for name, one in devices.by_name.items()}
-    return {topic: Sender(one, prefix(topic)) for topic, one in topics.items()}
+    return {topic: Sender(one, make_mac_prefix(topic)) for topic, one in topics.items()}
 
 
 def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
     """Return the report in a message, or why it is not genuine."""
     topic = message.topic
-    name = sender_of(topic)
+    name = find_device_name(topic)
     device = devices.by_name.get(name)
     if topic == wire.topic(devices.site, name, "data") and device is not None:
-        return open_report(message, name, Sender(device, prefix(topic)))
+        return open_report(message, name, Sender(device, make_mac_prefix(topic)))
     return explain_unknown_topic(message, devices)
 
 
-def sender_of(topic: str) -> str:
+def find_device_name(topic: str) -> str:
     """Return the name of the device whose topic this is, or nothing.
 
-    >>> sender_of("heatveil/1/lab/node-3/data")
+    >>> find_device_name("heatveil/1/lab/node-3/data")
     'node-3'
     """
     parts = topic.rsplit("/", 2)
@@ -147,7 +147,7 @@ def sender_of(topic: str) -> str:
 def explain_unknown_topic(message: Message, devices: Devices) -> DeadLetter:
     """Return why a message on such a topic is no device's."""
     topic, payload, *_ = message
-    name = sender_of(topic)
+    name = find_device_name(topic)
     if topic != wire.topic(devices.site, name, "data"):
         why = f"no device of site {devices.site} speaks there"
         return DeadLetter(topic, why, payload, "topic")
@@ -191,13 +191,13 @@ FORGERY = {"garbled", "forged", "version", "oversized"}  # no frame of the devic
 class Guard(Protocol):
     """Says which devices are still listened to; `now_s` is of the monotonic clock."""
 
-    def passes(self, device: str, size: int, now_s: float) -> bool: ...
+    def may_pass(self, device: str, size: int, now_s: float) -> bool: ...
 
-    def forged(self, device: str, now_s: float) -> None: ...
+    def count_forged(self, device: str, now_s: float) -> None: ...
 
-    def convict(self, device: str, why: str) -> None: ...
+    def shut_out_guilty(self, device: str, why: str) -> None: ...
 
-    def blocked(self, device: str) -> str: ...
+    def explain_block(self, device: str) -> str: ...
 
 
 class Sifted(NamedTuple):
@@ -213,19 +213,21 @@ class Door:
 
     def __init__(self, devices: Devices, guard: Guard | None = None) -> None:
         self._guard = guard
-        self.know(devices)
+        self.set_devices(devices)
         self._noted_s: dict[str, float] = {}  # when a device's flood had a row of its own
 
-    def know(self, devices: Devices) -> None:
+    def set_devices(self, devices: Devices) -> None:
         """Let these devices in from now on, and no others."""
-        self._devices, self._senders = devices, senders(devices)
+        self._devices, self._senders = devices, map_senders(devices)
 
-    def whose(self, topic: str) -> str:
+    def find_device_name(self, topic: str) -> str:
         """Return the enrolled device that speaks on a topic, "" where none does."""
         sender = self._senders.get(topic)
         return sender.device.name if sender is not None else ""
 
-    def sift(self, messages: Iterable[Message], now_s: float, *, guarded: bool = True) -> Sifted:
+    def sift_messages(
+        self, messages: Iterable[Message], now_s: float, *, guarded: bool = True
+    ) -> Sifted:
         """Return what becomes of messages, in the order they came.
 
         Args:
@@ -237,7 +239,7 @@ class Door:
             sender = by_topic.get(message.topic)
             # On a topic that is nobody's, whoever is named in it has said nothing.
             name = sender.device.name if sender is not None else ""
-            if guard is not None and not guard.passes(name, len(message.payload), now_s):
+            if guard is not None and not guard.may_pass(name, len(message.payload), now_s):
                 self._unheard(sifted, guard, name, message, now_s)
                 continue
             if message.retained:
@@ -251,13 +253,13 @@ class Door:
                 continue
             sifted.letters.append(found)
             if guard is not None and found.kind in FORGERY:
-                guard.forged(name, now_s)
+                guard.count_forged(name, now_s)
         return sifted
 
     def _unheard(
         self, sifted: Sifted, guard: Guard, sender: str, message: Message, now_s: float
     ) -> None:
-        blocked = guard.blocked(sender)
+        blocked = guard.explain_block(sender)
         kind = "quarantined" if blocked else "flood"
         who = sender if sender in self._devices.by_name else ""  # strangers share one row
         if now_s - self._noted_s.get(who, -MINUTE_S) < MINUTE_S:

@@ -1,17 +1,18 @@
 """What becomes of genuine messages: they count, are absorbed, or are refused for a reason.
 
-`judge` has no I/O: what the store knows of these messages comes in, a verdict goes out. In order:
-has it come before, do its numbers go up, does it answer the open round (`rounds`). A device counts
-its boots (epoch) and its messages since (seq), and both only go up; they are used up by whatever
-is genuine, whether or not it counts. Who goes back, uses a number twice, or leaps as far as no
-device can in its life has not been the one device with this key, and is an alarm. A leap uses no
-numbers up: else a single one, from whoever has the key, would make all that the device says from
-then on a step back. A refused answer is charged when its device has answered that round before: it
-told more, open or not.
+`judge_reports` has no I/O: what the store knows of these messages comes in, a verdict goes out. In
+order: has it come before, do its numbers go up, does it answer the open round (`rounds`). A device
+counts its boots (epoch) and its messages since (seq), and both only go up; they are used up by
+whatever is genuine, whether or not it counts. Who goes back, uses a number twice, or leaps as far
+as no device can in its life has not been the one device with this key, and is an alarm. A leap
+uses no numbers up: else a single one, from whoever has the key, would make all that the device
+says from then on a step back. A refused answer is charged when its device has answered that round
+before: it told more, open or not.
 
 The store is asked only of what may have come before (`read_known`). A device's numbers go up, so
 what is above the newest of them is new. So of honest reports there is nothing to ask, and of the
-others everything. Some of those prove that it is the store that has forgotten (`hold_against`).
+others everything. Some of those prove that it is the store that has forgotten
+(`check_unknown_rounds`).
 """
 
 import threading
@@ -26,23 +27,23 @@ from recovery.maps.sentence import Wording
 from ...logs import log
 from ...store.places import Stopped, retry_until_stored
 from ...store.store import Store
-from ..ledger import Charge, price
+from ..ledger import Charge, compute_round_rho
 from ..rounds import OpenRound
 from .door import Arrival
 from .door import authenticate as authenticate
 from .outcomes import (
-    Again,
     Alarm,
-    Asked,
+    AskedRound,
+    CountedReport,
     DeadLetter,
-    Heard,
-    Kept,
+    HeardMessage,
     Key,
-    Known,
+    KnownFacts,
     Receipt,
+    SecondAnswer,
     Seen,
     Who,
-    digest,
+    hash_frame,
 )
 
 NEVER = (0, 0)  # before the first (epoch, seq) of a device
@@ -107,7 +108,7 @@ ALARMS = (
 _CHANGED, _DOUBLE, _REPLAYED, _FUTURE = ALARMS
 
 
-def count_missing(last: tuple[int, int], epoch: int, seq: int) -> int:
+def count_skipped(last: tuple[int, int], epoch: int, seq: int) -> int:
     """Return how many numbers a device has skipped; none before the first that we heard of."""
     if last == NEVER:
         return 0
@@ -116,7 +117,7 @@ def count_missing(last: tuple[int, int], epoch: int, seq: int) -> int:
 
 @dataclass
 class Verdict:
-    """What to write and what to say, and then, once that is committed, `settle`."""
+    """What to write and what to say, and then, once that is committed, `apply`."""
 
     round: OpenRound | None  # as it stood before
     taken: dict[str, Any] = field(default_factory=dict)  # reports that count, by their senders
@@ -126,26 +127,26 @@ class Verdict:
     back: dict[Who, tuple[Numbers, Numbers]] = field(
         default_factory=dict
     )  # as `find_broken_key` has it
-    kept: list[Kept] = field(default_factory=list)
-    heard: list[Heard] = field(default_factory=list)
+    kept: list[CountedReport] = field(default_factory=list)
+    heard: list[HeardMessage] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
-    extra: list[Again] = field(default_factory=list)
+    extra: list[SecondAnswer] = field(default_factory=list)
     alarms: list[Alarm] = field(default_factory=list)
     receipts: list[Receipt] = field(default_factory=list)
     again: list[Receipt] = field(default_factory=list)  # receipts that were given before
 
-    def settle(self, newest: dict[Who, tuple[int, int]]) -> None:
+    def apply(self, newest: dict[Who, tuple[int, int]]) -> None:
         """Let the round and the newest numbers move on; to be called after the commit."""
         newest.update(self.newest)
         if self.round is not None:
-            self.round.settle(self.taken, self.late)
+            self.round.add_reports(self.taken, self.late)
 
 
-def judge(
+def judge_reports(
     arrivals: Sequence[Arrival],
     round: OpenRound | None,
     newest: Mapping[Who, tuple[int, int]],
-    known: Known,
+    known: KnownFacts,
     now_s: float,
     back: Mapping[Who, tuple[Numbers, Numbers]] = MappingProxyType({}),
 ) -> Verdict:
@@ -161,7 +162,7 @@ def judge(
     fresh: dict[Key, dict[bytes, bool]] = {}  # frames of this batch, and whether they count
     answered, prices = set(known.answered), dict(known.prices)
     if round is not None:
-        prices[round.name] = price(round.plan.guarantee)
+        prices[round.name] = compute_round_rho(round.plan.guarantee)
     for arrival in arrivals:
         report, (topic, frame, *_), key_id = arrival
         name, sender, epoch, seq, _ = report
@@ -173,7 +174,9 @@ def judge(
         if counted is not None:  # sent again, because our receipt was lost
             verdict.again.append(Receipt(sender, epoch, seq, counted))
             if counted and round is not None and name == round.name:
-                verdict.taken[sender] = report  # the round may not know: see `reload_newest`
+                verdict.taken[sender] = (
+                    report  # the round may not know: see `reload_newest_numbers`
+                )
             continue
         last = verdict.newest.get(who) or newest.get(who, NEVER)
         used = bool(before) or key in known.seen
@@ -192,18 +195,18 @@ def judge(
             leapt = kind == "future"  # and is not remembered, so it is charged whatever came
             again = leapt or used or (name, sender) in answered or _counts(round, name, sender)
             if again and name in prices:
-                verdict.extra.append(Again(name, Charge(prices[name], sender), frame))
+                verdict.extra.append(SecondAnswer(name, Charge(prices[name], sender), frame))
             if leapt:
                 before[frame] = False
                 continue
-            verdict.heard.append(Heard(sender, epoch, seq, name, frame, key_id))
+            verdict.heard.append(HeardMessage(sender, epoch, seq, name, frame, key_id))
         else:
             verdict.taken[sender] = report
-            verdict.kept.append(Kept(sender, epoch, seq, name, frame, key_id))
+            verdict.kept.append(CountedReport(sender, epoch, seq, name, frame, key_id))
         answered.add((name, sender))
         before[frame] = not why
         if (epoch, seq) > last:
-            verdict.missing += count_missing(last, epoch, seq)
+            verdict.missing += count_skipped(last, epoch, seq)
             verdict.newest[who] = epoch, seq
     return verdict
 
@@ -212,7 +215,7 @@ def _came_before(frame: bytes, batch: Mapping[bytes, bool], stored: Seen | None)
     """Return whether the same bytes counted when they came before; None when they did not come."""
     if frame in batch:
         return batch[frame]
-    return stored.get(digest(frame)) if stored else None
+    return stored.get(hash_frame(frame)) if stored else None
 
 
 def _counts(round: OpenRound | None, name: bytes, sender: str) -> bool:
@@ -232,7 +235,7 @@ def _refusal(
     if round is None:
         kind, why = "other-round", f"it answers round {report.round.hex()}; no round is open"
     else:
-        refused = round.refusal(report, now_s, verdict.taken)
+        refused = round.find_refusal(report, now_s, verdict.taken)
         if refused is None:
             return "", ""
         kind, why = refused.kind, refused.why
@@ -242,7 +245,7 @@ def _refusal(
 
 
 # Returns the round of this name that a deployment asks, if its number is near to this one.
-Foresight = Callable[[bytes, int], Asked | None]
+Foresight = Callable[[bytes, int], AskedRound | None]
 
 
 def read_known(
@@ -251,26 +254,26 @@ def read_known(
     round: OpenRound | None,
     newest: Mapping[Who, tuple[int, int]],
     now_s: float,
-) -> Known:
-    """Return what the judge must know of these arrivals; its arguments are `judge`'s."""
+) -> KnownFacts:
+    """Return what the judge must know of these arrivals; its arguments are `judge_reports`'s."""
     doubtful = [
         one
         for one in arrivals
         if round is None
         or (one.report.epoch, one.report.seq) <= newest.get(one.who, (0, 0))
-        or round.refusal(one.report, now_s) is not None
+        or round.find_refusal(one.report, now_s) is not None
     ]
     if not doubtful:
-        return Known({}, {}, frozenset())
+        return KnownFacts({}, {}, frozenset())
     answers = [(one.report.round, one.report.sender) for one in doubtful]
-    return store.known([one.key for one in doubtful], answers)
+    return store.read_known([one.key for one in doubtful], answers)
 
 
-def hold_against(
+def check_unknown_rounds(
     store: Store,
     arrivals: Sequence[Arrival],
     round: OpenRound | None,
-    known: Known,
+    known: KnownFacts,
     foreseen: Foresight,
 ) -> None:
     """Hold the ledger against answers to rounds that it has not asked.
@@ -285,13 +288,13 @@ def hold_against(
     strange = {name: strange[name] for name in strange.keys() - known.prices.keys()}
     if round is not None:
         strange.pop(round.name, None)
-    next = store.number_of(b"") if strange else 0
+    next = store.find_number(b"") if strange else 0
     found = [(asked, strange[name]) for name in strange if (asked := foreseen(name, next))]
     for asked, sender in sorted(found, key=lambda one: -one[0].plan.number):  # all, by the last
-        store.witness(asked, f"{sender} has answered round {asked.plan.number}")
+        store.record_found_round(asked, f"{sender} has answered round {asked.plan.number}")
 
 
-def reload_newest(
+def reload_newest_numbers(
     stopping: threading.Event, store: Store, newest: dict[Who, tuple[int, int]]
 ) -> None:
     """Bring the newest numbers up to the store's: a commit may have held whose answer was lost.
@@ -299,7 +302,7 @@ def reload_newest(
     Without that its messages, handed over again, would pass for new, and the store refuse them.
     """
     try:
-        newest.update(retry_until_stored(stopping, store.newest))
+        newest.update(retry_until_stored(stopping, store.read_newest_numbers))
     except Stopped:
         pass
     except Exception:  # the writer must go on: the next batch that fails asks again

@@ -13,7 +13,7 @@ Key = tuple[str, bytes, int, int]  # and epoch, seq: no two different messages m
 Seen = Mapping[bytes, bool]  # SHA-256 of messages that came before, and whether they count
 
 
-class Asked(NamedTuple):
+class AskedRound(NamedTuple):
     """A round as it is sent."""
 
     planned: bytes  # the four-byte name of the round as the mechanism planned it
@@ -23,7 +23,7 @@ class Asked(NamedTuple):
     rho: Fraction
 
 
-class Kept(NamedTuple):
+class CountedReport(NamedTuple):
     """A report that counts, as the bytes that came."""
 
     device: str
@@ -34,7 +34,7 @@ class Kept(NamedTuple):
     key_id: bytes = b""
 
 
-class Heard(NamedTuple):
+class HeardMessage(NamedTuple):
     """A genuine message that does not count: its numbers are used up, and it told something."""
 
     device: str
@@ -45,7 +45,7 @@ class Heard(NamedTuple):
     key_id: bytes = b""
 
 
-class Known(NamedTuple):
+class KnownFacts(NamedTuple):
     """What the store knows of a batch before it is judged."""
 
     seen: Mapping[Key, Seen]  # under the batch's keys
@@ -61,7 +61,7 @@ class Alarm(NamedTuple):
     why: str
 
 
-class Again(NamedTuple):
+class SecondAnswer(NamedTuple):
     """A second answer: it left the device, so it is charged all the same."""
 
     round: bytes
@@ -122,6 +122,6 @@ class Receipt(NamedTuple):
     taken: bool
 
 
-def digest(frame: bytes) -> bytes:
+def hash_frame(frame: bytes) -> bytes:
     """Return the 32 bytes by which a frame is known again."""
     return hashlib.sha256(frame).digest()

@@ -37,18 +37,26 @@ from ..mqtt.connection import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from .door import Door, Guard, Sifted, make_receipt, prefix
-from .judge import Foresight, Numbers, Verdict, hold_against, judge, read_known, reload_newest
+from .door import Door, Guard, Sifted, make_mac_prefix, make_receipt
+from .judge import (
+    Foresight,
+    Numbers,
+    Verdict,
+    check_unknown_rounds,
+    judge_reports,
+    read_known,
+    reload_newest_numbers,
+)
 from .outcomes import Alarm, DeadLetter, Receipt, Who
 
 
 class Gatherer(Protocol):
     """Takes the answers to one round at a time."""
 
-    def open(self, round: OpenRound) -> None:
+    def open_round(self, round: OpenRound) -> None:
         """Take reports for this round from now on."""
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start to decide; until then what comes waits."""
 
     def wait_complete(self, patience_s: float) -> bool:
@@ -57,7 +65,7 @@ class Gatherer(Protocol):
     def close_round(self) -> OpenRound | None:
         """Return the round as it stands, all of it committed; what comes now is late."""
 
-    def standing(self) -> OpenRound | None:
+    def find_last_round(self) -> OpenRound | None:
         """Return the round that was opened last, open or closed, or None before the first."""
 
     def stop(self) -> None:
@@ -86,7 +94,7 @@ class Bearer(Protocol):
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None: ...
 
-    def settle(
+    def acknowledge_batch(
         self, receipts: Sequence[tuple[str, bytes]], messages: Sequence[Message]
     ) -> None: ...
 
@@ -111,7 +119,7 @@ class Inbox:
         if self._idle:
             self._came.set()
 
-    def hold(self, held: bool) -> None:
+    def set_held(self, held: bool) -> None:
         """Give nothing out while held; who brings messages must bound how many wait."""
         self._held = held
         if held:
@@ -119,7 +127,7 @@ class Inbox:
         else:
             self._open.set()
 
-    def end(self) -> None:
+    def end_after_waiting(self) -> None:
         """Let the batch that reaches this point be the last; those behind it are let fall.
 
         So are those that cannot be given out in time: the broker still has them.
@@ -134,7 +142,7 @@ class Inbox:
         """How many messages wait."""
         return len(self._queue)
 
-    def batch(self) -> tuple[list[Arrived], bool]:
+    def take_batch(self) -> tuple[list[Arrived], bool]:
         """Wait for messages; return a batch of them, and whether it is the last."""
         self._wait()
         batch: list[Arrived] = []
@@ -170,19 +178,19 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Counting:
+class IntakeCounts:
     """Counts for metrics and health, either of which may be missing."""
 
     def __init__(self, metrics: Metrics | None, health: Health | None) -> None:
         self._metrics, self._health = metrics, health
 
-    def came(self, messages: int, waiting: int) -> None:
+    def count_arrived(self, messages: int, waiting: int) -> None:
         """So many messages are about to be decided, and so many wait behind them."""
         if self._metrics is not None:
             self._metrics.received.inc(messages)
             self._metrics.waiting.set(waiting)
 
-    def stored(self, verdict: Verdict, unheard: Counter[str], seconds: float) -> None:
+    def count_stored(self, verdict: Verdict, unheard: Counter[str], seconds: float) -> None:
         """A batch is committed, so long after its first message was taken."""
         metrics = self._metrics
         if metrics is None:
@@ -197,7 +205,7 @@ class Counting:
         for kind, count in (unheard + Counter(one.kind for one in verdict.letters)).items():
             metrics.refused.labels(kind).inc(count)
 
-    def watched(self, do: Callable[P, T]) -> Callable[P, T]:
+    def watch_store(self, do: Callable[P, T]) -> Callable[P, T]:
         """Return the same function, which says how it went with the store."""
 
         def watched(*args: P.args, **words: P.kwargs) -> T:
@@ -215,13 +223,13 @@ class Counting:
 
     def _say(self, ok: bool, why: str = "") -> None:
         if self._health is not None:
-            self._health.say("store", ok, why)
+            self._health.set_part("store", ok, why)
 
 
 ANEW_S = 10.0  # how soon one device gets another receipt at QoS 1
 
 
-class Packer:
+class ReceiptPacker:
     """Packs receipts for the devices of a fleet."""
 
     def __init__(self, devices: Devices) -> None:
@@ -229,9 +237,9 @@ class Packer:
         self._ways: dict[str, tuple[str, bytes, bytes]] = {}
         for name, device in devices.by_name.items():
             topic = wire.topic(devices.site, name, "receipt")
-            self._ways[name] = topic, device.config_key, prefix(topic)
+            self._ways[name] = topic, device.config_key, make_mac_prefix(topic)
 
-    def pack(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
+    def pack_receipts(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
         """Return the topics of receipts and their bytes, of devices that are still enrolled."""
         said = []
         for name, epoch, seq, taken in receipts:
@@ -240,7 +248,7 @@ class Packer:
                 said.append((topic, make_receipt(epoch, seq, taken, key, before)))
         return said
 
-    def split(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:
+    def split_by_qos(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:
         """Return which of these receipts go out at QoS 1, and which like any other."""
         surely, plainly, now_s = [], [], time.monotonic()
         for one in again:
@@ -252,17 +260,17 @@ class Packer:
         return surely, plainly
 
 
-def settle(batch: Sequence[Arrived], verdict: Verdict, packer: Packer) -> None:
+def acknowledge_verdict(batch: Sequence[Arrived], verdict: Verdict, packer: ReceiptPacker) -> None:
     """Send the receipts of a batch that is committed, and then let go of its messages."""
-    surely, plainly = packer.split(verdict.again)
-    for topic, payload in packer.pack(surely):
+    surely, plainly = packer.split_by_qos(verdict.again)
+    for topic, payload in packer.pack_receipts(surely):
         batch[0][0].publish(topic, payload)
-    said = packer.pack([*verdict.receipts, *plainly])
+    said = packer.pack_receipts([*verdict.receipts, *plainly])
     brought: dict[int, tuple[Bearer, list[Message]]] = {}
     for bearer, message in batch:
         brought.setdefault(id(bearer), (bearer, []))[1].append(message)
     for bearer, messages in brought.values():
-        bearer.settle(said, messages)
+        bearer.acknowledge_batch(said, messages)
         said = []
 
 
@@ -270,7 +278,9 @@ MOST = 10  # devices of one batch that have a line of their own
 UNKNOWN, OTHERS = "unknown", "others"
 
 
-def describe(letters: Iterable[DeadLetter], whose: Callable[[str], str]) -> list[dict[str, Any]]:
+def summarise_refusals(
+    letters: Iterable[DeadLetter], whose: Callable[[str], str]
+) -> list[dict[str, Any]]:
     """Return what a line of the log holds, for each device, those with the most messages first.
 
     Args:
@@ -315,12 +325,12 @@ class Intake:
             alarm: hears, after a batch, of devices that need a new key.
             foreseen: knows the rounds that are still to be asked.
         """
-        self._store, self._devices, self._packer = store, devices, Packer(devices)
+        self._store, self._devices, self._packer = store, devices, ReceiptPacker(devices)
         self._progress, self._alarm, self._foreseen = progress, alarm, foreseen
         self._inbox, self._door = Inbox(), Door(devices, guard)
-        self._counting = Counting(metrics, health)
-        self._decide = self._counting.watched(self._decided)
-        self._newest = store.newest()
+        self._counting = IntakeCounts(metrics, health)
+        self._decide = self._counting.watch_store(self._decided)
+        self._newest = store.read_newest_numbers()
         self._back: dict[Who, tuple[Numbers, Numbers]] = {}  # of devices that went back
         self._round: OpenRound | None = None
         self._changed, self._refused = threading.Condition(), 0
@@ -328,26 +338,26 @@ class Intake:
         self._thread = threading.Thread(target=self._run, name="intake", daemon=True)
         self._thread.start()
 
-    def put(self, bearer: Bearer, message: Message) -> None:
+    def take_message(self, bearer: Bearer, message: Message) -> None:
         """Take a message; returns at once."""
         self._inbox.put((bearer, message))
 
-    def open(self, round: OpenRound) -> None:
+    def open_round(self, round: OpenRound) -> None:
         """Take reports for this round from now on."""
         with self._changed:
             self._round = round
-        self.begin()
+        self.start()
 
-    def hold(self, held: bool) -> None:
+    def set_held(self, held: bool) -> None:
         """Decide and acknowledge nothing while held: the broker keeps what comes."""
-        self._inbox.hold(held)
+        self._inbox.set_held(held)
 
-    def know(self, devices: Devices) -> None:
+    def set_devices(self, devices: Devices) -> None:
         """Take reports of these devices from now on, and of no others."""
-        self._devices, self._packer = devices, Packer(devices)
-        self._door.know(devices)
+        self._devices, self._packer = devices, ReceiptPacker(devices)
+        self._door.set_devices(devices)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start to decide; until then what comes waits: we have not found its round yet."""
         self._begun.set()
 
@@ -366,7 +376,7 @@ class Intake:
         self._progress(closed, refused)
         return closed
 
-    def standing(self) -> OpenRound | None:
+    def find_last_round(self) -> OpenRound | None:
         """Return the round that was opened last, open or closed, or None before the first."""
         return self._round
 
@@ -375,7 +385,7 @@ class Intake:
         self._stopping.set()  # not under the lock, which a batch holds while it is written
         with self._changed:
             self._changed.notify_all()
-        self._inbox.end()
+        self._inbox.end_after_waiting()
         self._begun.set()
         self._thread.join()
 
@@ -386,7 +396,7 @@ class Intake:
         self._begun.wait()
         ended = self._stopping.is_set() and self._round is None  # the broker keeps it all
         while not ended:
-            batch, ended = self._inbox.batch()
+            batch, ended = self._inbox.take_batch()
             try:
                 if batch:
                     self._handle(batch)
@@ -399,21 +409,21 @@ class Intake:
                     "a batch of messages could not be stored; storing them one by one",
                     messages=len(batch),
                 )
-                reload_newest(self._stopping, self._store, self._newest)
+                reload_newest_numbers(self._stopping, self._store, self._newest)
                 for arrived in batch:
                     self._handle_alone(arrived)
 
     def _handle(self, batch: Sequence[Arrived], *, again: bool = False) -> None:
         """Decide, commit, send receipts, acknowledge: in this order."""
         began_s = time.monotonic()
-        self._counting.came(len(batch), self._inbox.waiting)
+        self._counting.count_arrived(len(batch), self._inbox.waiting)
         messages = [message for _, message in batch]
-        sifted = self._door.sift(messages, began_s, guarded=not again)
+        sifted = self._door.sift_messages(messages, began_s, guarded=not again)
         # Without the lock while it waits for the disk: a round must close, and we must stop.
         verdict = retry_until_stored(self._stopping, self._decide, sifted)
-        self._counting.stored(verdict, sifted.unheard, time.monotonic() - began_s)
-        settle(batch, verdict, self._packer)
-        for line in describe(verdict.letters, self._door.whose):
+        self._counting.count_stored(verdict, sifted.unheard, time.monotonic() - began_s)
+        acknowledge_verdict(batch, verdict, self._packer)
+        for line in summarise_refusals(verdict.letters, self._door.find_device_name):
             log.warning("messages refused", **line)
         if verdict.alarms:
             self._alarm(verdict.alarms)
@@ -425,13 +435,13 @@ class Intake:
         with self._changed:
             now_s = time.monotonic()
             known = read_known(self._store, arrivals, self._round, self._newest, now_s)
-            hold_against(self._store, arrivals, self._round, known, self._foreseen)
-            verdict = judge(arrivals, self._round, self._newest, known, now_s, self._back)
+            check_unknown_rounds(self._store, arrivals, self._round, known, self._foreseen)
+            verdict = judge_reports(arrivals, self._round, self._newest, known, now_s, self._back)
             verdict.letters[:0] = sifted.letters
-            self._store.keep(
+            self._store.keep_batch(
                 verdict.kept, verdict.letters, verdict.extra, verdict.heard, verdict.alarms
             )
-            verdict.settle(self._newest)
+            verdict.apply(self._newest)
             self._back.update(verdict.back)
             self._refused += len(verdict.letters) + sifted.unheard.total()
             self._changed.notify_all()
@@ -449,8 +459,8 @@ class Intake:
                 log.exception("a message could not be stored; it is refused")
                 why = f"it could not be stored: {type(fault).__name__}"
                 letter = DeadLetter(topic, why, payload, "unstorable")
-                retry_until_stored(self._stopping, self._store.keep, [], [letter])
-                bearer.settle((), [arrived[1]])
+                retry_until_stored(self._stopping, self._store.keep_batch, [], [letter])
+                bearer.acknowledge_batch((), [arrived[1]])
         except (Stopped, ReplacedFault):
             return
         except Exception:  # not acknowledged: the broker hands it over again at the next start

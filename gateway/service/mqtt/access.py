@@ -23,7 +23,7 @@ IN_THE_CLEAR = (
 )
 
 
-def password(broker: Mqtt) -> str | None:
+def read_password(broker: Mqtt) -> str | None:
     """Return the password of this client, or None when there is none.
 
     Raises:
@@ -39,7 +39,7 @@ def password(broker: Mqtt) -> str | None:
         raise _unreadable("password_file", broker.password_file, fault) from fault
 
 
-def tls(broker: Mqtt) -> ssl.SSLContext | None:
+def make_tls_context(broker: Mqtt) -> ssl.SSLContext | None:
     """Return what verifies the broker's certificate and name; None where [mqtt] is insecure.
 
     Raises:
@@ -56,34 +56,34 @@ def tls(broker: Mqtt) -> ssl.SSLContext | None:
     return context
 
 
-def as_device(broker: Mqtt, name: str, secret: str) -> Mqtt:
+def make_device_settings(broker: Mqtt, name: str, secret: str) -> Mqtt:
     """Return the same broker as one device comes to it: with its own name and password.
 
     Where [mqtt] is insecure it comes as everybody does: a password of its own would go over the
     network in the clear.
 
     Raises:
-        OperatorFault: see `tls`, whose work is done once for a whole fleet.
+        OperatorFault: see `make_tls_context`, whose work is done once for a whole fleet.
     """
     if broker.insecure:
         return broker
     own = broker.model_copy(update={"username": name, "password_file": None})
-    own._password, own._context = secret, tls(broker)
+    own._password, own._context = secret, make_tls_context(broker)
     return own
 
 
-def gateway_session(site: str) -> str:
+def make_gateway_session(site: str) -> str:
     """Return the name of a gateway's session: with another site's filters it must be another."""
     return f"heatveil-{site}"
 
 
-def client_id(broker: Mqtt, name: str) -> str:
+def make_client_id(broker: Mqtt, name: str) -> str:
     """Return the name of this client's session, which nobody else can guess.
 
     Whoever connects under another's client id ends that one's connection and takes over what the
     broker has kept for it. So a mark that only who knows the password can make belongs to it.
     """
-    secret = password(broker)
+    secret = read_password(broker)
     return name if secret is None else mark_session(name, secret)
 
 

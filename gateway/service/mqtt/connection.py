@@ -49,7 +49,7 @@ REFUSES = Wording(
 )
 
 
-class Session:
+class LinkState:
     """The state of one link; place and name are for people."""
 
     def __init__(self, place: str, name: str) -> None:
@@ -63,7 +63,7 @@ class Session:
         self._counted, self._told = 0, False
         self.connection = 0  # how many there have been: packet ids come back on the next one
 
-    def up(self) -> None:
+    def note_up(self) -> None:
         """The link is connected and subscribed."""
         with self._changed:
             self._ready, self._final = True, False
@@ -74,7 +74,7 @@ class Session:
         """Whether the link is up."""
         return self._ready
 
-    def down(self, now_s: float, why: str = "the connection is lost") -> bool:
+    def note_down(self, now_s: float, why: str = "the connection is lost") -> bool:
         """The connection is lost, or was ended; return whether that is too often, once alone."""
         with self._changed:
             if self._ready:
@@ -88,17 +88,17 @@ class Session:
             first, self._told = often and not self._told, often or self._told
             return first
 
-    def failed(self, why: str) -> None:
+    def note_failure(self, why: str) -> None:
         """An attempt was in vain; the next one may not be."""
         with self._changed:
             self._silent(why)
             self._changed.notify_all()
 
-    def refused(self, why: str) -> None:
+    def note_refusal(self, why: str) -> None:
         """The broker answered and said no."""
-        self.unwilling(REFUSES(place=self._place, name=self._name, why=why), final=True)
+        self.note_unwilling(REFUSES(place=self._place, name=self._name, why=why), final=True)
 
-    def unwilling(self, sentence: str, *, final: bool) -> None:
+    def note_unwilling(self, sentence: str, *, final: bool) -> None:
         """One of us will not have the other; final when another attempt would end alike."""
         with self._changed:
             self._trouble, self._final = sentence, final
@@ -110,7 +110,7 @@ class Session:
         with self._changed:
             return self._trouble
 
-    def sending(self, more: int) -> None:
+    def count_sending(self, more: int) -> None:
         """So many more messages are on their way, or fewer when it is negative."""
         with self._changed:
             self._unsent += more
@@ -142,7 +142,7 @@ class Session:
         self._trouble = SILENT(place=self._place, why=why)
 
 
-class Sending:
+class UnsentMessages:
     """The messages on their way, by packet id; any thread."""
 
     def __init__(self) -> None:
@@ -150,8 +150,8 @@ class Sending:
         self._waiting: dict[int, Callable[[], None] | None] = {}
         self._early: set[int] = set()
 
-    def began(self, packet: int, on_sent: Callable[[], None] | None) -> None:
-        """A message is on its way; not to be called under a lock that `ended` may wait for."""
+    def add(self, packet: int, on_sent: Callable[[], None] | None) -> None:
+        """A message is on its way; not to be called under a lock that `remove` may wait for."""
         with self._lock:
             early = packet in self._early
             if early:  # the acknowledgement was quicker than we are
@@ -161,7 +161,7 @@ class Sending:
         if early and on_sent is not None:
             on_sent()
 
-    def ended(self, packet: int, *, taken: bool) -> None:
+    def remove(self, packet: int, *, taken: bool) -> None:
         """The broker has answered; call who waits for it, if it took the message."""
         with self._lock:
             early = packet not in self._waiting
@@ -177,7 +177,7 @@ UNSUPPORTED = 132  # CONNACK: Unsupported Protocol Version; paho says so for 3.1
 ANSWER_S = 1.5  # how long a broker may take to say whether it speaks a version
 
 
-class Version:
+class VersionChoice:
     """The version to speak next; asked for is "auto", "5" or "3.1.1"."""
 
     def __init__(self, asked: str) -> None:
@@ -188,25 +188,25 @@ class Version:
     def __str__(self) -> str:
         return "5" if self.five else "3.1.1"
 
-    def opening(self) -> None:
+    def note_opening(self) -> None:
         """A connection is made; whoever is there has not answered yet."""
         self._answered, self._opened_s = False, time.monotonic()
 
-    def overdue(self, now_s: float) -> bool:
+    def is_overdue(self, now_s: float) -> bool:
         """Return whether to give the present attempt up, for the other version's sake."""
         waits = not (self._answered or self._settled) and self._asked == "auto"
         return waits and now_s - self._opened_s > ANSWER_S
 
-    def welcome(self) -> None:
+    def note_welcome(self) -> None:
         """It was let in: this is the version from now on."""
         self._answered = self._settled = True
 
-    def refused(self, code: int) -> bool:
+    def may_retry_refused(self, code: int) -> bool:
         """Return whether to come again with the other version, after this refusal."""
         self._answered = True
         return code == UNSUPPORTED and self.five and self._turn()
 
-    def closed(self) -> bool:
+    def may_retry_closed(self) -> bool:
         """Return whether to come again with the other version, after the connection was lost."""
         silent, self._answered = not self._answered, True
         return silent and self._turn()
@@ -224,7 +224,7 @@ WINDOW = 500  # messages on their way to the broker at once
 TWICE = "somebody else may be using our name: a second gateway or fleet of this site?"
 
 
-class Standing:
+class ClientCallbacks:
     """What the client's callbacks do; attach it before the client is on the pump."""
 
     def __init__(
@@ -235,8 +235,8 @@ class Standing:
         on_state: Callable[[bool, str], None] | None,
     ) -> None:
         """Begin, not connected; filters are those to subscribe and those to be rid of."""
-        self.session = Session(f"{broker.host}:{broker.port}", name)
-        self.version, self.sending = Version(broker.version), Sending()
+        self.session = LinkState(f"{broker.host}:{broker.port}", name)
+        self.version, self.sending = VersionChoice(broker.version), UnsentMessages()
         self.connections = 0  # that were made, let in or not: packet ids come back on the next
         self.closing = False
         self._broker, self._on_state = broker, on_state
@@ -251,38 +251,38 @@ class Standing:
         client.on_connect, client.on_disconnect = self._connected, self._disconnected
         client.on_subscribe, client.on_publish = self._subscribed, self._published
 
-    def opening(self) -> bool:
+    def note_opening(self) -> bool:
         """A connection is about to be made; return whether to speak MQTT 5 on it."""
         self.connections += 1
-        self.version.opening()
+        self.version.note_opening()
         return self.version.five
 
-    def failed(self, fault: OSError) -> None:
+    def note_failure(self, fault: OSError) -> None:
         """There is nobody, or nobody that is to be trusted."""
         why = access.explain_distrust(self._broker, fault)
         if why:
-            self.session.unwilling(why, final=access.is_certificate_at_fault(fault))
+            self.session.note_unwilling(why, final=access.is_certificate_at_fault(fault))
             self._complain("the broker is not trusted", why)
         else:
-            self.session.failed(fault.strerror or str(fault))
+            self.session.note_failure(fault.strerror or str(fault))
         self._say(False)
 
     def _connected(self, _client: Any, _data: Any, _flags: Any, reason: Any, said: Any) -> None:
         if reason.is_failure:
-            if self.version.refused(reason.value):
-                self._rider.settled()  # with the other version, and at once
+            if self.version.may_retry_refused(reason.value):
+                self._rider.forget_failures()  # with the other version, and at once
             else:
-                self.session.refused(str(reason))
+                self.session.note_refusal(str(reason))
                 self._say(False)
             return
-        self.version.welcome()
+        self.version.note_welcome()
         # How much a broker can bear paho leaves to us, and would not have it changed now.
         self._client._max_inflight_messages = min(WINDOW, getattr(said, "ReceiveMaximum", WINDOW))
         self.session.connection += 1
         self._complaints.clear()
         if self.session.connection > 1:
             log.info("reconnected to the broker", connection=self.session.connection)
-        self._rider.settled()
+        self._rider.forget_failures()
         if self._stale:
             self._client.unsubscribe(self._stale)
         if self._filters:
@@ -294,20 +294,20 @@ class Standing:
         self, _client: Any, _data: Any, _packet: Any, reasons: Any, _more: Any
     ) -> None:
         if failures := sorted({str(one) for one in reasons if one.is_failure}):
-            self.session.refused(f"it may not subscribe: {', '.join(failures)}")
+            self.session.note_refusal(f"it may not subscribe: {', '.join(failures)}")
             self._say(False)
         else:
             self._up()
 
     def _up(self) -> None:
-        self.session.up()
+        self.session.note_up()
         self._say(True)
 
     def _disconnected(self, _c: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
-        turned = self.version.closed()
+        turned = self.version.may_retry_closed()
         if turned:
-            self._rider.settled()
-        often = self.session.down(time.monotonic(), f"the connection was lost: {reason}")
+            self._rider.forget_failures()
+        often = self.session.note_down(time.monotonic(), f"the connection was lost: {reason}")
         if not self.closing and not turned:
             log.warning("the broker is lost; connecting again", why=str(reason))
             if often:
@@ -318,9 +318,11 @@ class Standing:
         if reason.is_failure:
             self._complain("the broker does not take what we publish", str(reason))
         try:
-            self.sending.ended(packet, taken=not reason.is_failure)
+            self.sending.remove(packet, taken=not reason.is_failure)
         finally:
-            self.session.sending(-1)  # last: `sent` says so when whoever waits for one has heard
+            self.session.count_sending(
+                -1
+            )  # last: `sent` says so when whoever waits for one has heard
 
     def _complain(self, trouble: str, why: str) -> None:
         """Log it once: what is wrong stays wrong for a while."""

@@ -22,22 +22,22 @@ PING = b"\xc0\x00"  # PINGREQ
 _PUBACK = b"\x40\x02"  # of two bytes: the packet id, and in MQTT 5 a reason that is success
 
 
-def acknowledgements(ids: Iterable[int]) -> bytes:
+def pack_acknowledgements(ids: Iterable[int]) -> bytes:
     """Return a PUBACK for each packet id.
 
-    >>> acknowledgements([1, 258]).hex()
+    >>> pack_acknowledgements([1, 258]).hex()
     '4002000140020102'
     """
     return b"".join([_PUBACK + packet.to_bytes(2, "big") for packet in ids])
 
 
-def publishes(messages: Iterable[tuple[str, bytes]], *, five: bool) -> bytes:
+def pack_publishes(messages: Iterable[tuple[str, bytes]], *, five: bool) -> bytes:
     """Return a PUBLISH at QoS 0, not retained, for each (topic, payload).
 
     Args:
         five: of MQTT 5, where properties follow the topic: none.
 
-    >>> publishes([("a/b", b"hi")], five=True).hex()
+    >>> pack_publishes([("a/b", b"hi")], five=True).hex()
     '30080003612f62006869'
     """
     parts = []
@@ -170,23 +170,23 @@ class Stream:
         with self._lock:
             self.room += more
 
-    def held(self, now_s: float) -> bool:
+    def keep_alive_if_paused(self, now_s: float) -> bool:
         """Return whether we are paused, and say to the broker now and then that we live.
 
         Its answer would stand behind what we have no room for, so the client must not wait for it.
         """
         if self.paused and now_s - self._pinged_s > PING_S:
             self._pinged_s = now_s
-            self.push(PING)
+            self.push_packets(PING)
         return self.paused
 
     def send(self, packet: bytes | bytearray) -> int:
         """Take a whole packet of the client's."""
         self._last = packet[0]
-        self.push(packet)
+        self.push_packets(packet)
         return len(packet)
 
-    def push(self, packets: bytes | bytearray) -> None:
+    def push_packets(self, packets: bytes | bytearray) -> None:
         """Take whole packets, from any thread; they leave at the next `flush`."""
         with self._lock:
             self._out += packets

@@ -50,16 +50,16 @@ class Rider:
         self.leaving, self.gone = False, threading.Event()
         self.socket: Any = None  # as the selector knows it
         self.interest = 0
-        self.settled()
+        self.forget_failures()
 
-    def settled(self) -> None:
+    def forget_failures(self) -> None:
         """Forget failed attempts: the client is where it wants to be."""
         self.wait_s = FIRST_WAIT_S
         self.retry_at_s = 0.0
 
 
 class Pump:
-    """The thread; a context manager. `add`, `remove` and `nudge` are for other threads."""
+    """The thread; a context manager. `add`, `remove` and `wake` are for other threads."""
 
     def __init__(self, name: str = "pump") -> None:
         self._selector = selectors.DefaultSelector()
@@ -81,15 +81,15 @@ class Pump:
 
     def add(self, rider: Rider) -> None:
         """Connect this client, and keep it connected until `remove`."""
-        self.nudge(rider)
+        self.wake(rider)
 
     def remove(self, rider: Rider) -> None:
         """Let go of this client; its socket is the caller's to close."""
         rider.leaving = True
-        self.nudge(rider)
+        self.wake(rider)
         rider.gone.wait(LONGEST_WAIT_S)
 
-    def nudge(self, rider: Rider | None = None) -> None:
+    def wake(self, rider: Rider | None = None) -> None:
         """Wake the thread: this client has something to write, or is new, or leaves."""
         if rider is not None:
             self._nudged.append(rider)
@@ -99,7 +99,7 @@ class Pump:
     def close(self) -> None:
         """End the thread; a client that is still on it stays as it is."""
         self._stopping = True
-        self.nudge()
+        self.wake()
         self._thread.join()
         self._selector.close()
         self._inner.close()

@@ -17,7 +17,7 @@ from paho.mqtt.properties import Properties
 from ...settings.deployment import Mqtt
 from . import access, framing
 from .connection import TWICE as TWICE
-from .connection import WINDOW, Message, Standing
+from .connection import WINDOW, ClientCallbacks, Message
 from .framing import ReceivedMessage, Stream
 from .pump import Pump, Rider
 
@@ -57,14 +57,14 @@ class _Client(Client):
 
     def loop_misc(self) -> MQTTErrorCode:
         stream, now_s = self.stream, time.monotonic()
-        if stream is not None and self.link._standing.version.overdue(now_s):
+        if stream is not None and self.link._standing.version.is_overdue(now_s):
             stream.shutdown(2)  # SHUT_RDWR; the other version is next
-        if stream is not None and stream.held(now_s):
+        if stream is not None and stream.keep_alive_if_paused(now_s):
             return MQTTErrorCode.MQTT_ERR_SUCCESS
         return super().loop_misc()
 
     def _create_socket(self) -> Any:
-        five = self.link._standing.opening()
+        five = self.link._standing.note_opening()
         self._protocol = MQTTProtocolVersion.MQTTv5 if five else MQTTProtocolVersion.MQTTv311
         self._clean_session = not self.link._lasting
         stream = Stream(super()._create_socket(), self.link._came)
@@ -91,37 +91,37 @@ class Link:
         on_state: Callable[[bool, str], None] | None = None,
         may_connect: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Begin to connect; `wait` says when it has succeeded.
+        """Begin to connect; `wait_connected` says when it has succeeded.
 
         Args:
-            client_id: names the session that the broker keeps for us: see `access.client_id`.
+            client_id: names the session that the broker keeps for us: see `access.make_client_id`.
             unsubscribe: topic filters that the session may still have from an earlier time.
             on_message: on the pump's thread, as the next two; returns at once and never raises.
             on_state: hears whether the link is up and why not. may_connect: is asked before.
             will: topic and payload that the broker retains when we are lost.
             lasting: the broker keeps for us what comes while we are away.
         """
-        self._standing = Standing(broker, client_id, (subscribe, unsubscribe), on_state)
+        self._standing = ClientCallbacks(broker, client_id, (subscribe, unsubscribe), on_state)
         self._session, self._on_message = self._standing.session, on_message
         self.version = self._standing.version  # "5" or "3.1.1" as text, once it is let in
-        own, five = access.client_id(broker, client_id), MQTTProtocolVersion.MQTTv5
+        own, five = access.make_client_id(broker, client_id), MQTTProtocolVersion.MQTTv5
         client = _Client(CallbackAPIVersion.VERSION2, own, protocol=five, manual_ack=True)
         client.link, self._lasting, self._window = self, lasting, broker.window
         self._client, self._pump = client, pump
-        self._rider = rider = Rider(client, self._standing.failed, may_connect)
+        self._rider = rider = Rider(client, self._standing.note_failure, may_connect)
         client.max_inflight_messages_set(WINDOW)
         self._standing.attach(client, rider)
-        client.on_socket_register_write = lambda *_: pump.nudge(rider)
+        client.on_socket_register_write = lambda *_: pump.wake(rider)
         if will is not None:
             client.will_set(*will, qos=1, retain=True)
         if broker.username is not None:
-            client.username_pw_set(broker.username, access.password(broker))
-        if (tls := access.tls(broker)) is not None:
+            client.username_pw_set(broker.username, access.read_password(broker))
+        if (tls := access.make_tls_context(broker)) is not None:
             client.tls_set_context(tls)
         client.connect_async(broker.host, broker.port, KEEPALIVE_S, **client.wishes())
         pump.add(rider)
 
-    def wait(self, patience_s: float = PATIENCE_S) -> "Link":
+    def wait_connected(self, patience_s: float = PATIENCE_S) -> "Link":
         """Return this link once it is up, or close it and raise a LinkFault that says why."""
         try:
             self._session.wait_up(patience_s)
@@ -134,21 +134,23 @@ class Link:
         self, topic: str, payload: bytes, *, retain: bool = False, on_sent: OnSent | None = None
     ) -> None:
         """Send at QoS 1, now or later; call on_sent, which returns at once, when it is there."""
-        self._session.sending(1)
+        self._session.count_sending(1)
         packet = self._client.publish(topic, payload, 1, retain).mid
-        self._standing.sending.began(packet, on_sent)
+        self._standing.sending.add(packet, on_sent)
         # Not only by on_socket_register_write: paho takes the stream's unsent bytes for its own.
-        self._pump.nudge(self._rider)
+        self._pump.wake(self._rider)
 
     def wait_until_sent(self, patience_s: float) -> bool:
         """Wait until the broker has everything; False when it has not within this time."""
         return self._session.wait_sent(patience_s)
 
-    def ack(self, message: Message) -> None:
+    def acknowledge(self, message: Message) -> None:
         """Tell the broker that this message is safe with us."""
-        self.settle((), [message])
+        self.acknowledge_batch((), [message])
 
-    def settle(self, receipts: Sequence[tuple[str, bytes]], messages: Sequence[Message]) -> None:
+    def acknowledge_batch(
+        self, receipts: Sequence[tuple[str, bytes]], messages: Sequence[Message]
+    ) -> None:
         """Send receipts at QoS 0 and acknowledge these messages, in one write.
 
         Packet ids come back: one from an older connection would acknowledge a message that we
@@ -158,16 +160,16 @@ class Link:
         ours = [packet for number, packet in (one.token for one in messages) if number == now]
         if stream is not None and (ours or self._session.ready):
             stream.make_room(len(ours))  # at QoS 0 too, where there is nothing to acknowledge
-            said = framing.publishes(receipts, five=stream.version5)
-            stream.push(said + framing.acknowledgements(filter(None, ours)))
-            self._pump.nudge(self._rider)
+            said = framing.pack_publishes(receipts, five=stream.version5)
+            stream.push_packets(said + framing.pack_acknowledgements(filter(None, ours)))
+            self._pump.wake(self._rider)
 
     def close(self, patience_s: float = 1.0) -> None:
         """Send what is on its way, and say goodbye, so that there is no last will."""
         self._session.wait_sent(patience_s)
         self._standing.closing = True
         self._client.disconnect()
-        self._pump.nudge(self._rider)
+        self._pump.wake(self._rider)
         self._session.wait_down(patience_s)
         self._pump.remove(self._rider)
         if (socket := self._client.socket()) is not None:
@@ -192,7 +194,7 @@ def open_link(
     with Pump(client_id) as pump:
         link = Link(
             broker, client_id, pump, subscribe=subscribe, on_message=on_message, lasting=False
-        ).wait()
+        ).wait_connected()
         try:
             yield link
         finally:

@@ -39,7 +39,7 @@ class Health:
         now_s = time.monotonic()
         self._parts = {part: Part(False, "it has not started yet", now_s) for part in parts}
 
-    def say(self, part: str, ok: bool, why: str = "") -> bool:
+    def set_part(self, part: str, ok: bool, why: str = "") -> bool:
         """Take how a part is now; return whether that is news."""
         with self._lock:
             before = self._parts.get(part)
@@ -48,7 +48,7 @@ class Health:
                 self._parts[part] = Part(ok, why, time.monotonic())
             return news
 
-    def parts(self) -> dict[str, Part]:
+    def list_parts(self) -> dict[str, Part]:
         """Return how every part is."""
         with self._lock:
             return dict(self._parts)
@@ -72,9 +72,9 @@ _ENDED = Wording(
 )
 
 
-def health_event(health: Health) -> Event:
+def make_health_event(health: Health) -> Event:
     """Return how the parts of the gateway are, and whether all of them work."""
-    parts = health.parts()
+    parts = health.list_parts()
     return {
         "kind": "health",
         "ready": all(part.ok for part in parts.values()),
@@ -98,9 +98,9 @@ class Vitals:
         self._before = set(threading.enumerate())
         self._watched: list[threading.Thread] = []
 
-    def say(self, part: str, ok: bool, why: str = "") -> None:
+    def set_part(self, part: str, ok: bool, why: str = "") -> None:
         """Take how a part is now, and pass on what is news."""
-        if not self.health.say(part, ok, why):
+        if not self.health.set_part(part, ok, why):
             return
         if not ok:
             self._down.add(part)
@@ -108,37 +108,37 @@ class Vitals:
         elif part in self._down:
             self._down.discard(part)
             log.info("a part of the gateway works again", part=part)
-        self.news()
+        self.pass_on_news()
 
-    def news(self) -> None:
+    def pass_on_news(self) -> None:
         """Pass on what others have said of parts since."""
         with self._lock:
-            event = health_event(self.health)
+            event = make_health_event(self.health)
             news, self._told = event != self._told, event
         if news:
             self._tell(event)
 
-    def watch(self) -> None:
+    def watch_threads(self) -> None:
         """Say from now on when a thread has ended that began after us and must not: `WORK_OF`."""
         ours = set(threading.enumerate()) - self._before
         self._watched = [thread for thread in ours if thread.name in WORK_OF]
 
-    def look(self) -> None:
+    def check_threads(self) -> None:
         """Pass on what others have said of parts, and say what nobody is left to say."""
         for thread in self._watched:
             if not thread.is_alive():
-                self.say(WORK_OF[thread.name], False, _ENDED(thread=thread.name))
-        self.news()
+                self.set_part(WORK_OF[thread.name], False, _ENDED(thread=thread.name))
+        self.pass_on_news()
 
-    def room(self, free_bytes: int | None, reserve_mb: int) -> bool:
+    def set_free_bytes(self, free_bytes: int | None, reserve_mb: int) -> bool:
         """Take how much room there is for the store; return whether it is enough to go on."""
         enough = free_bytes is None or free_bytes >= reserve_mb * MEGABYTE
-        self.say("disk", enough, "" if enough else _FULL(mb=reserve_mb))
+        self.set_part("disk", enough, "" if enough else _FULL(mb=reserve_mb))
         return enough
 
-    def hindrance(self) -> str:
+    def explain_hindrance(self) -> str:
         """Return why no round may open now, or nothing."""
-        parts = self.health.parts()
+        parts = self.health.list_parts()
         return join(parts[name].why for name in NEEDED if not parts[name].ok)
 
 
@@ -207,16 +207,18 @@ def make_chores(
         """Forget what is older than it need be; what was charged stays."""
         report_days, keep_days = deployment.kept_days
         windowed, refused_days = bool(deployment.privacy.window_h), deployment.store.refused_days
-        gone = store.retain(time.time(), keep_days, refused_days, report_days, windowed=windowed)
+        gone = store.forget_older(
+            time.time(), keep_days, refused_days, report_days, windowed=windowed
+        )
         if gone:
             log.info("deleted rows older than their retention time", rows=gone)
 
     if metrics is not None:
-        metrics.before_reading(lambda: _gauge(metrics, store))
+        metrics.call_before_reading(lambda: _gauge(metrics, store))
     return Chore(FORGET_S, forget), Chore(WRITE_BACK_S, store.write_back)
 
 
 def _gauge(metrics: Metrics, store: Store) -> None:
-    free_bytes = store.free_bytes()
+    free_bytes = store.measure_free_bytes()
     metrics.disk_free.set(math.nan if free_bytes is None else free_bytes)
-    metrics.outbox.set(len(store.letters(COUNTED)))
+    metrics.outbox.set(len(store.list_letters(COUNTED)))

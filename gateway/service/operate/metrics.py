@@ -75,7 +75,7 @@ class Metrics:
             self.sum_dropped.labels(step)
         self._refresh: list[Callable[[], None]] = []
 
-    def before_reading(self, refresh: Callable[[], None]) -> None:
+    def call_before_reading(self, refresh: Callable[[], None]) -> None:
         """Call this each time that somebody reads: for gauges that are only then looked up."""
         self._refresh.append(refresh)
 
@@ -84,20 +84,20 @@ class Metrics:
         for refresh in self._refresh:
             refresh()
 
-    def said(self) -> bytes:
+    def render_known(self) -> bytes:
         """Return all series in Prometheus' own format, as they are known now."""
         return bytes(generate_latest(self.registry))
 
-    def text(self) -> bytes:
+    def render_fresh(self) -> bytes:
         """Return all series, looked up."""
         self.refresh()
-        return self.said()
+        return self.render_known()
 
 
 Event = dict[str, Any]
 
 
-class Counted:
+class EventCounter:
     """Hears events on any thread and keeps the series that follow from them."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
@@ -114,7 +114,7 @@ class Counted:
             "quarantine": self._quarantine,
         }
 
-    def hear(self, event: Event) -> None:
+    def take_event(self, event: Event) -> None:
         """Take an event; those that nothing is counted of are let pass."""
         if take := self._kinds.get(event["kind"]):
             take(event)

@@ -28,7 +28,7 @@ from edge.host.post import REPORT_BYTES
 from recovery.maps.sentence import Wording, recognise
 
 from ...devices.broker import dynamic
-from ...devices.broker.control import Control, Silence, expect
+from ...devices.broker.control import BrokerControl, NoAnswerFault, check_answers
 from ...faults import OperatorFault
 from ...logs import log
 from ...settings.deployment import Deployment
@@ -93,9 +93,9 @@ class Guard:
         self._of: dict[str, _Bucket] = {}
         self._strangers = _Bucket(settings.burst, 0.0)
         self.wake: Callable[[], None] = lambda: None  # called when there is a verdict
-        self.renew(settings, devices)
+        self.replace_limits(settings, devices)
 
-    def renew(self, settings: Settings, devices: Iterable[str]) -> None:
+    def replace_limits(self, settings: Settings, devices: Iterable[str]) -> None:
         """Take other limits, or another fleet; who is shut out stays so."""
         self._rate, self._burst = settings.messages_per_s, float(settings.burst)
         self._forged = settings.forged
@@ -103,14 +103,14 @@ class Guard:
         old = self._of
         self._of = {name: old.get(name) or _Bucket(self._burst, self._waited) for name in devices}
 
-    def away(self, seconds: float) -> None:
+    def allow_backlog(self, seconds: float) -> None:
         """Allow for what waited at the broker while nobody took it: it all comes at once.
 
         A device that has no receipt sends its frame again and again, and the broker keeps each.
         """
         self._waited += min(max(seconds, 0.0) * self._rate, BACKLOG)
 
-    def passes(self, device: str, size: int, now_s: float) -> bool:
+    def may_pass(self, device: str, size: int, now_s: float) -> bool:
         """Return whether to listen to a message of so many bytes."""
         bucket = self._of.get(device, self._strangers)
         if bucket.why:
@@ -133,7 +133,7 @@ class Guard:
         bucket.tokens = tokens - 1
         return True
 
-    def forged(self, device: str, now_s: float) -> None:
+    def count_forged(self, device: str, now_s: float) -> None:
         """Count a message that is no frame of the device on whose topic it came."""
         bucket = self._of.get(device, self._strangers)
         if bucket.minute_s < 0 or now_s - bucket.minute_s >= MINUTE_S:
@@ -142,27 +142,27 @@ class Guard:
         if bucket.forged > self._forged:
             self._guilty(device, bucket, FORGED)
 
-    def convict(self, device: str, why: str) -> None:
+    def shut_out_guilty(self, device: str, why: str) -> None:
         """Shut a device out for what it signed, which nobody else can have sent."""
         bucket = self._of.get(device, self._strangers)
         self._guilty(device, bucket, why, signed=True)
 
-    def blocked(self, device: str) -> str:
+    def explain_block(self, device: str) -> str:
         """Return why a device is shut out, or nothing."""
         bucket = self._of.get(device)
         return bucket.why if bucket is not None else ""
 
-    def shut(self, device: str, why: str) -> None:
+    def shut_out(self, device: str, why: str) -> None:
         """Listen to a device no longer."""
         if (bucket := self._of.get(device)) is not None:
             bucket.why = why or "it is shut out"
 
-    def free(self, device: str) -> None:
+    def let_back(self, device: str) -> None:
         """Listen to a device again, as if it had never said a word."""
         if device in self._of:
             self._of[device] = _Bucket(self._burst, self._waited)
 
-    def verdicts(self) -> list[Verdict]:
+    def pop_verdicts(self) -> list[Verdict]:
         """Return the devices found guilty since this was asked last, each once."""
         with self._lock:
             found, self._verdicts = self._verdicts, []
@@ -191,7 +191,7 @@ class Quarantine:
     def __init__(
         self,
         store: Store,
-        control: Control | None,
+        control: BrokerControl | None,
         guard: Guard,
         on_event: Callable[[dict[str, Any]], None],
         *,
@@ -212,7 +212,7 @@ class Quarantine:
         self._seen_s: dict[tuple[str, float], float] = {}  # by name and since when, by the clock
         self._kept = store.list_quarantined()
         for name, (why, _) in self._kept.items():
-            guard.shut(name, why)
+            guard.shut_out(name, why)
         self._unkept: dict[str, str] = {}  # found guilty, and not on the disk yet
         self._disabled: set[str] | None = None  # by us, at the broker; None when it is not known
         self._again_s = 0.0  # when the broker, which did not answer, is asked again
@@ -238,9 +238,9 @@ class Quarantine:
         self._woken.set()
         self._thread.join()
 
-    def shut(self, name: str, why: str) -> None:
+    def shut_out(self, name: str, why: str) -> None:
         """Shut a device out by hand; returns at once."""
-        self._guard.shut(name, why)
+        self._guard.shut_out(name, why)
         self._unkept[name] = why
         self._woken.set()
 
@@ -249,7 +249,7 @@ class Quarantine:
         now_s = time.monotonic()
         if up:
             if self._down_s is not None:
-                self._guard.away(now_s - self._down_s)  # what waited there comes at once
+                self._guard.allow_backlog(now_s - self._down_s)  # what waited there comes at once
             self._down_s, self._disabled, self._again_s = None, None, 0.0
             self._woken.set()
         elif self._down_s is None:
@@ -270,7 +270,7 @@ class Quarantine:
 
     def _look(self) -> None:
         """Bring guard, broker and store to agree."""
-        for name, why in self._guard.verdicts():
+        for name, why in self._guard.pop_verdicts():
             log.error(
                 "put a device into quarantine: its messages are refused", device=name, why=why
             )
@@ -285,13 +285,13 @@ class Quarantine:
             self._seen_s = {one: self._seen_s.get(one, now_s) for one in ours}
             for (name, _), seen_s in self._seen_s.items():
                 if now_s - seen_s >= 60 * self._minutes:
-                    self._store.free(name)
+                    self._store.let_back(name)
                     del kept[name]
         for name in self._kept.keys() - kept.keys() - self._unkept.keys():
             log.warning("released a device from quarantine", device=name)
-            self._guard.free(name)
+            self._guard.let_back(name)
         for name, (why, _) in kept.items():
-            self._guard.shut(name, why)
+            self._guard.shut_out(name, why)
         self._kept = kept
         self._tell_broker(kept.keys() | self._unkept.keys())
         if kept != self._told:
@@ -305,16 +305,16 @@ class Quarantine:
             return
         try:
             if self._disabled is None:
-                rows = self._control.clients().items()
+                rows = self._control.list_clients().items()
                 self._disabled = {name for name, row in rows if _ours(row)}
                 self._mute = False
             for name in wanted - self._disabled:
-                expect(self._control.ask(dynamic.compose_disable(name)), MISSING)
+                check_answers(self._control.run_commands(dynamic.compose_disabling(name)), MISSING)
                 self._disabled.add(name)
             for name in self._disabled - wanted:
-                expect(self._control.ask(dynamic.compose_enable(name)), MISSING)
+                check_answers(self._control.run_commands(dynamic.compose_enabling(name)), MISSING)
                 self._disabled.discard(name)
-        except Silence as fault:
+        except NoAnswerFault as fault:
             self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
             if self._control.up and not self._mute:
                 self._mute = True
@@ -338,7 +338,9 @@ def _ours(row: Mapping[str, Any]) -> bool:
 AWAY_S = 3600.0  # a gateway that was away for longer has no broker that kept it all
 
 
-def guard_of(deployment: Deployment, devices: Iterable[str], last_s: float | None = None) -> Guard:
+def make_guard(
+    deployment: Deployment, devices: Iterable[str], last_s: float | None = None
+) -> Guard:
     """Return the guard of a fleet.
 
     Args:
@@ -349,11 +351,11 @@ def guard_of(deployment: Deployment, devices: Iterable[str], last_s: float | Non
     named = deployment.mqtt.username is not None
     guard = Guard(deployment.guard, devices, attributable=named)
     if last_s is not None:
-        guard.away(min(time.time() - last_s, AWAY_S))
+        guard.allow_backlog(min(time.time() - last_s, AWAY_S))
     return guard
 
 
-def quarantine_of(
+def start_quarantine(
     stack: ExitStack,
     deployment: Deployment,
     store: Store,
@@ -364,7 +366,7 @@ def quarantine_of(
     """Return the quarantine of a deployment, which ends with the stack."""
     control = None
     if deployment.mqtt.username is not None and deployment.guard.quarantine:
-        control = Control(deployment.mqtt, f"heatveil-{deployment.site.name}-control", pump)
+        control = BrokerControl(deployment.mqtt, f"heatveil-{deployment.site.name}-control", pump)
         stack.callback(control.close)
     minutes = deployment.guard.minutes
     return stack.enter_context(Quarantine(store, control, guard, on_event, minutes=minutes))

@@ -21,11 +21,11 @@ class Hours(NamedTuple):
     first: time
     last: time
 
-    def has(self, now: datetime) -> bool:
+    def contains(self, now: datetime) -> bool:
         """Return whether it is that time of day on this clock.
 
-        >>> night = parse("22:00-06:00")
-        >>> night.has(datetime(2026, 1, 1, 23)), night.has(datetime(2026, 1, 1, 6))
+        >>> night = parse_hours("22:00-06:00")
+        >>> night.contains(datetime(2026, 1, 1, 23)), night.contains(datetime(2026, 1, 1, 6))
         (True, False)
         """
         at = now.time()
@@ -34,13 +34,13 @@ class Hours(NamedTuple):
         return at >= self.first or at < self.last
 
 
-def parse(text: str) -> Hours:
+def parse_hours(text: str) -> Hours:
     """Return the hours that `[rounds] hours` names, as in "08:00-18:00"."""
     first, last = (time.fromisoformat(part) for part in text.split("-"))
     return Hours(first, last)
 
 
-def wait_s(rest_s: float, hours: str | None, now: datetime) -> float:
+def compute_wait_s(rest_s: float, hours: str | None, now: datetime) -> float:
     """Return after how long to ask again; 0 when a round may open now.
 
     Args:
@@ -48,23 +48,24 @@ def wait_s(rest_s: float, hours: str | None, now: datetime) -> float:
         hours: as in the deployment file; None for always.
         now: what the clock on the wall shows, in the zone that the hours are of.
 
-    >>> wait_s(0, "08:00-18:00", datetime(2026, 1, 1, 12)), wait_s(5, None, datetime.max)
+    >>> noon = datetime(2026, 1, 1, 12)
+    >>> compute_wait_s(0, "08:00-18:00", noon), compute_wait_s(5, None, noon)
     (0.0, 5)
     """
     if rest_s > 0:
         return rest_s
-    if hours is None or parse(hours).has(now):
+    if hours is None or parse_hours(hours).contains(now):
         return 0.0
     # To the opening or to the next look, whichever is first. What the wall shows then counts,
     # so an hour that a change to summer time leaves out, or has twice, needs no reckoning.
-    opens = datetime.combine(now.date(), parse(hours).first)
+    opens = datetime.combine(now.date(), parse_hours(hours).first)
     left_s = (opens - now.replace(tzinfo=None)).total_seconds()
     return min(left_s, LOOK_S) if left_s > 0 else LOOK_S
 
 
-def refusal(hours: str | None, now: datetime) -> str:
+def explain_closed_hours(hours: str | None, now: datetime) -> str:
     """Return why no round may open at this time of day, or nothing."""
-    if hours is None or parse(hours).has(now):
+    if hours is None or parse_hours(hours).contains(now):
         return ""
     first, last = hours.split("-")
     return _OUTSIDE(first=first, last=last, now=f"{now:%H:%M}")

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ...devices.enrol.check import check_together
+from ...devices.enrol.check import check_devices_fit
 from ...devices.enrol.enrol import Devices, load_devices
 from ...faults import OperatorFault
 from ...logs import log
@@ -32,7 +32,7 @@ from ...settings.deployment import Deployment
 PATIENCE_S = 1.0  # a manager that does not read is not waited for any longer
 
 
-def notify(address: str, *fields: str) -> bool:
+def notify_service_manager(address: str, *fields: str) -> bool:
     """Tell the service manager that listens at an address; return whether anybody was told.
 
     It never raises.
@@ -51,7 +51,7 @@ def notify(address: str, *fields: str) -> bool:
     return False
 
 
-def watchdog_of(environment: Mapping[str, str]) -> float | None:
+def find_watchdog_s(environment: Mapping[str, str]) -> float | None:
     """Return how often to say that we are alive: half of the time after which we are killed."""
     try:
         allowed_us = int(environment.get("WATCHDOG_USEC", ""))
@@ -76,8 +76,8 @@ class Supervised:
     moving: Callable[[], bool] = staticmethod(lambda: True)  # whether what must move has moved
 
     def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
-        self._watchdog_s = watchdog_of(environment)
-        self._say = partial(notify, environment.get("NOTIFY_SOCKET", ""))
+        self._watchdog_s = find_watchdog_s(environment)
+        self._say = partial(notify_service_manager, environment.get("NOTIFY_SOCKET", ""))
         self._lock, self._over = threading.Lock(), threading.Event()
         self._ready = False
         self._watched: list[threading.Thread] = []
@@ -89,12 +89,12 @@ class Supervised:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stopping()
+        self.notify_stopping()
         self._over.set()
         if self._thread.ident is not None:
             self._thread.join()
 
-    def hear(self, event: Mapping[str, Any]) -> None:
+    def take_event(self, event: Mapping[str, Any]) -> None:
         """Take one of the service's events; it never waits for long, and never raises."""
         if event["kind"] != "health":
             return
@@ -108,18 +108,18 @@ class Supervised:
             self._watched = [one for one in threading.enumerate() if one.name in VITAL]
             self._say("READY=1")
 
-    def reloading(self) -> None:
-        """Say that the file is being read again; `reloaded` must follow."""
+    def notify_reloading(self) -> None:
+        """Say that the file is being read again; `notify_reloaded` must follow."""
         # Since 253 a manager tells by the time whether this answers its own request.
         now_us = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
         self._say("RELOADING=1", f"MONOTONIC_USEC={now_us}")
 
-    def reloaded(self) -> None:
+    def notify_reloaded(self) -> None:
         """Say that it was, whether it could be taken or not."""
         if self._ready:
             self._say("READY=1")
 
-    def stopping(self) -> None:
+    def notify_stopping(self) -> None:
         """Say that we are about to end, once."""
         if not self._over.is_set():
             self._say("STOPPING=1")
@@ -147,13 +147,15 @@ LIVE: dict[str, set[str] | None] = {
 }
 
 
-def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deployment, Devices]:
+def reread_files(
+    path: Path, deployment: Deployment, devices: Devices
+) -> tuple[Deployment, Devices]:
     """Return the deployment and the devices as their files now say, if those may be taken.
 
     Raises:
         OperatorFault: a file is wrong, or says something else that cannot change while we run.
     """
-    new = config.load(path)
+    new = config.load_deployment(path)
     if fixed := sorted(_find_fixed(deployment, new)):
         raise OperatorFault(
             f"{', '.join(fixed)} changed in {path}, which takes effect only at a restart: the "
@@ -166,9 +168,9 @@ def reread(path: Path, deployment: Deployment, devices: Devices) -> tuple[Deploy
             f"the devices file {new.site.devices} holds another fleet with another site key, and "
             "the open round is signed with the old one. Restart the gateway"
         )
-    check_together(new, enrolled)
+    check_devices_fit(new, enrolled)
     plan = find_for_deployment(new).plan
-    if plan(config.query(new), []) != plan(config.query(deployment), []):
+    if plan(config.make_query(new), []) != plan(config.make_query(deployment), []):
         raise OperatorFault(
             f"with {path} the rounds would differ from before, although no setting in it changed: "
             "the room file did, perhaps. Restart the gateway"
@@ -205,7 +207,7 @@ class Reloading:
         self._asked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reload", daemon=True)
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """Have it done; returns at once."""
         self._asked.set()
 

@@ -40,7 +40,7 @@ from edge.mechanisms.secure_sum import (
 from edge.mechanisms.sum_member import shard_topic
 
 from . import ciphers
-from .opening import decode
+from .opening import decode_shares
 from .opening import open_secret as secret_of
 
 OPEN, SHARING, MASKING, FIXED, REVEALING, RELEASED, ABANDONED = range(7)
@@ -91,7 +91,7 @@ class _Device:
     frames: dict[tuple[int, int], bytes] = field(default_factory=dict)
 
 
-class Collecting:
+class ShardSum:
     """A shard's sum in one round. state says how far it is; total is the sum once released.
 
     A share that does not fit may be its giver's lie or its dealer's, who can deal a neighbour a
@@ -128,7 +128,7 @@ class Collecting:
         self._dealt: Near = {}
         self._fixed: Near = {}
 
-    def take(self, place: int, frame: bytes) -> str:
+    def take_frame(self, place: int, frame: bytes) -> str:
         """Store a frame of a device; return "" or the name of why it is not stored."""
         if place not in self._devices:
             return "unknown"
@@ -157,7 +157,7 @@ class Collecting:
         return why
 
     @property
-    def here(self) -> tuple[int, int]:
+    def present(self) -> tuple[int, int]:
         """How many devices have done this step, and how many may."""
         done, may = self._done()
         return len(done), len(may)
@@ -182,7 +182,7 @@ class Collecting:
         left = self._fixed or self._dealt or self._joined
         return list(left or (i for i, one in self._devices.items() if one.keys))
 
-    def due(self) -> Sent:
+    def end_step(self) -> Sent:
         """Return what goes out at a step's deadline; abandon the round where too few are left."""
         if self.state not in _STEPS:
             return []
@@ -348,7 +348,7 @@ class Collecting:
         shard, against = self.shard, Counter[int]()
         sure = shard.t + shard.threshold - shard.divisor
         for i in secrets if self.liars and shard.k >= sure else ():
-            found = decode(points[i], shard.t)
+            found = decode_shares(points[i], shard.t)
             if found and found[0] == secrets[i] and len(points[i]) - len(found[1]) >= sure:
                 against.update(shard.neighbours[i][x - 1] for x in found[1])
         self.proven = {j for j, dealers in against.items() if dealers >= shard.t}

@@ -3,8 +3,9 @@
 Devices' frames come in on the link's thread and are worked on by whoever waits for the round to be
 complete. A step of a shard ends when all that could come is here; after its part of the time that
 is left of the round, once enough are; and with the round. Nothing is kept on the disk: a gateway
-that ends gives its open sums up, so there is never a second set of one sum (`Steps.give_up`). What
-a device sends is of no use to anybody before the sum is opened, and is gone then.
+that ends gives its open sums up, so there is never a second set of one sum
+(`Steps.give_up_round`). What a device sends is of no use to anybody before the sum is opened, and
+is gone then.
 
 The guard hears of every frame that is none of its device's, as at the intake, and shuts out who
 gave false shares beyond doubt; of a frame of an earlier round it hears nothing, for what a device
@@ -24,7 +25,7 @@ from edge.mechanisms.sum_member import shard_topic
 from ...devices.enrol.enrol import Devices
 from ...devices.enrol.roster import load_shards
 from ...logs import log
-from ...mechanisms import find
+from ...mechanisms import find_mechanism
 from ...settings.deployment import Deployment
 from ..intake.door import Guard
 from ..intake.writer import Bearer
@@ -32,7 +33,7 @@ from ..mqtt.connection import Message
 from ..operate.metrics import SUM_STEPS, Metrics
 from ..operate.quarantine import LIED
 from ..rounds import OpenRound
-from .collecting import ABANDONED, RELEASED, Collecting, Link, Sent, Shard
+from .collecting import ABANDONED, RELEASED, Link, Sent, Shard, ShardSum
 
 STEPS = 5  # messages of each device, one after the other
 TOO_FEW = (
@@ -80,7 +81,7 @@ class SecureSums:
         }
         self._came: SimpleQueue[tuple[Bearer, Message]] = SimpleQueue()
         self._round: OpenRound | None = None
-        self._sums: list[Collecting] = []
+        self._sums: list[ShardSum] = []
         self._closes_s = 0.0
         self._due_s: list[
             float
@@ -88,12 +89,12 @@ class SecureSums:
         self._open = self._stopping = False
         self.refused: Counter[str] = Counter()  # frames that did not count, by why
 
-    def open(self, round: OpenRound) -> None:
+    def open_round(self, round: OpenRound) -> None:
         """Begin the sums of a round; what came before it is let fall."""
-        of, plan = find(round.plan.mechanism), round.plan
+        of, plan = find_mechanism(round.plan.mechanism), round.plan
         body, bits, length = wire.round_body(plan), of.bits(plan), of.vector_length(plan)
         self._sums = [
-            Collecting(
+            ShardSum(
                 shard, body, bits, length, self._site, self._devices.site_key, self._links(shard)
             )
             for shard in self._shards
@@ -101,10 +102,10 @@ class SecureSums:
         with suppress(Empty):
             while True:
                 bearer, message = self._came.get_nowait()
-                bearer.settle((), [message])
+                bearer.acknowledge_batch((), [message])
         self._due_s, self._round, self._open = [], round, True
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Do nothing: there is nothing to decide before a round is open."""
 
     def wait_complete(self, patience_s: float) -> bool:
@@ -146,21 +147,21 @@ class SecureSums:
         self._tell()
         return round
 
-    def standing(self) -> OpenRound | None:
+    def find_last_round(self) -> OpenRound | None:
         """Return the round that was opened last, open or closed, or None before the first."""
         return self._round
 
-    def put(self, bearer: Bearer, message: Message) -> None:
+    def take_message(self, bearer: Bearer, message: Message) -> None:
         """Take a message; returns at once."""
         if self._open:
             self._came.put((bearer, message))
         else:
-            bearer.settle((), [message])
+            bearer.acknowledge_batch((), [message])
 
-    def hold(self, held: bool) -> None:
+    def set_held(self, held: bool) -> None:
         """Do nothing: nothing is written that a full disk could lose."""
 
-    def know(self, devices: Devices) -> None:
+    def set_devices(self, devices: Devices) -> None:
         """Take frames of these devices alone, from the next round on."""
         self._devices = devices
 
@@ -178,7 +179,7 @@ class SecureSums:
         return {
             place: Link(known[name].mac_key, known[name].config_key)
             for place, name in enumerate(shard.members)
-            if name in known and not (self._guard and self._guard.blocked(name))
+            if name in known and not (self._guard and self._guard.explain_block(name))
         }
 
     def _over(self) -> bool:
@@ -188,23 +189,23 @@ class SecureSums:
         at, place = self._where.get(message.topic, (-1, -1))
         device = self._shards[at].members[place] if at >= 0 else ""
         self._bearer, guard, now_s = bearer, self._guard, time.monotonic()
-        if guard and not guard.passes(device, len(message.payload), now_s):
-            why = "quarantined" if guard.blocked(device) else "flood"
+        if guard and not guard.may_pass(device, len(message.payload), now_s):
+            why = "quarantined" if guard.explain_block(device) else "flood"
         elif at < 0 or message.retained:
             why = "retained" if message.retained else "unknown"
         else:
-            why = self._sums[at].take(place, message.payload)
+            why = self._sums[at].take_frame(place, message.payload)
             if guard and why in FORGED:
-                guard.forged(device, now_s)
+                guard.count_forged(device, now_s)
         if why:
             self.refused[why] += 1
             self._metrics.refused.labels(why).inc()
             if why not in QUIET:
                 event = "a frame of a secure sum is refused"
                 log.warning(event, device=device, topic=message.topic, why=why)
-        bearer.settle((), [message])
+        bearer.acknowledge_batch((), [message])
 
-    def _due(self, one: Collecting) -> float:
+    def _due(self, one: ShardSum) -> float:
         """Return when the step ends that a sum is in: what is left of the round, shared out."""
         now_s = time.monotonic()
         return now_s + (self._closes_s - now_s) / max(STEPS - one.state, 1)
@@ -213,12 +214,12 @@ class SecureSums:
         """Go on with each sum whose step is complete, or over."""
         for at, one in enumerate(self._sums):
             while one.state not in (RELEASED, ABANDONED):
-                now_s, (here, awaited) = time.monotonic(), one.here
+                now_s, (here, awaited) = time.monotonic(), one.present
                 enough = here >= one.shard.threshold and now_s >= self._due_s[at]
                 if here < awaited and not enough and now_s < self._closes_s:
                     break
                 step = SUM_STEPS[one.state]
-                sent = one.due()
+                sent = one.end_step()
                 self._due_s[at] = self._due(one)
                 self._metrics.sum_dropped.labels(step).inc(awaited - here)
                 if one.state in (RELEASED, ABANDONED):
@@ -226,7 +227,7 @@ class SecureSums:
                 self._send(one.shard, sent)
                 self._tell()
 
-    def _end(self, at: int, one: Collecting, step: str, here: int) -> None:
+    def _end(self, at: int, one: ShardSum, step: str, here: int) -> None:
         """Say how a sum ended, and have shut out who lied."""
         members, fewer = one.shard.members, here < one.shard.threshold
         outcome, why = ("few", TOO_FEW) if fewer else ("unfit", UNFIT)
@@ -246,7 +247,7 @@ class SecureSums:
         for place in sorted(one.proven):
             log.error("a device lied in a secure sum", shard=at, device=members[place], why=LIED)
             if self._guard:
-                self._guard.convict(members[place], LIED)
+                self._guard.shut_out_guilty(members[place], LIED)
 
     def _send(self, shard: Shard, sent: Sent) -> None:
         for place, message in sent:

@@ -13,7 +13,7 @@ from edge.mechanisms.secure_sum import P
 Point = tuple[int, int]
 
 
-def constant(points: Sequence[Point]) -> int:
+def interpolate_at_zero(points: Sequence[Point]) -> int:
     """Return the value at 0 of the polynomial through all points, whose x are not 0."""
     xs = [x for x, _ in points]
     above, below = [], []
@@ -36,11 +36,11 @@ def constant(points: Sequence[Point]) -> int:
     return total % P
 
 
-def decode(points: Sequence[Point], t: int) -> tuple[int, frozenset[int]] | None:
+def decode_shares(points: Sequence[Point], t: int) -> tuple[int, frozenset[int]] | None:
     """Return (secret, the x of false shares), or None where too many are false."""
     whole, through = [1], [0]
     for x, y in points:  # Newton: `through` gets right at one more point
-        off = (y - value(through, x)) * pow(value(whole, x), -1, P) % P
+        off = (y - evaluate_polynomial(through, x)) * pow(evaluate_polynomial(whole, x), -1, P) % P
         through = _plus(through, [off * one % P for one in whole])
         whole = _plus([0, *whole], [-x * one % P for one in whole])
     before, after = whole, _trim(through)
@@ -52,7 +52,7 @@ def decode(points: Sequence[Point], t: int) -> tuple[int, frozenset[int]] | None
     found, rest = _divide(after, right)
     if any(rest) or len(found) > t:
         return None
-    wrong = frozenset(x for x, y in points if value(found, x) != y)
+    wrong = frozenset(x for x, y in points if evaluate_polynomial(found, x) != y)
     return (found[0], wrong) if 2 * len(wrong) <= len(points) - t else None
 
 
@@ -62,14 +62,14 @@ def open_secret(
     """Return (secret, the x of false shares): the first t shares where these do, else by all."""
     if len(points) < t:
         return None
-    secret = constant(points[:t])
+    secret = interpolate_at_zero(points[:t])
     if right(secret):
         return secret, frozenset()
-    found = decode(points, t)
+    found = decode_shares(points, t)
     return found if found and right(found[0]) else None
 
 
-def value(polynomial: Sequence[int], x: int) -> int:
+def evaluate_polynomial(polynomial: Sequence[int], x: int) -> int:
     """Return a polynomial's value, its constant first."""
     total = 0
     for coefficient in reversed(polynomial):

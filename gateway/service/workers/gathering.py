@@ -27,16 +27,16 @@ from ..mqtt.connection import Message
 from ..operate.health import Chore, Chores, Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from ..steps import Foreseen
+from ..steps import ForeseenRounds
 from . import leases, rounds
-from .leases import UNANSWERED, Roll, unique_name
+from .leases import UNANSWERED, Roll, make_unique_name
 from .part import end_old_sessions_quietly
 from .worker import Worker
 
 LOOK_S = 1.0
 
 
-class Said(NamedTuple):
+class WorkersHealth(NamedTuple):
     """How the part "workers" is."""
 
     ok: bool
@@ -60,9 +60,9 @@ class Overseer:
         """
         self._workers, self._store = deployment.workers, store
         self._health, self._alarm = health, alarm
-        self._alarms: dict[Who, tuple[str, int]] = store.alarms()
+        self._alarms: dict[Who, tuple[str, int]] = store.list_alarms()
 
-    def look(self, mark: int) -> None:
+    def check_workers(self, mark: int) -> None:
         """Say how the workers are, and who needs a new key since the last time.
 
         Args:
@@ -70,37 +70,37 @@ class Overseer:
         """
         shape = self._workers.lease_s, self._workers.partitions
         try:
-            found = leases.call_roll(self._store.engine, *shape)
+            found = leases.read_roll(self._store.engine, *shape)
             self._suspect()
         except DatabaseError as fault:
-            self._tell("store", Said(False, UNANSWERED(why=describe_fault(fault))))
+            self._tell("store", WorkersHealth(False, UNANSWERED(why=describe_fault(fault))))
             return
-        self._tell("store", Said(True, ""))
-        self._tell("workers", describe(found, mark))
+        self._tell("store", WorkersHealth(True, ""))
+        self._tell("workers", describe_workers(found, mark))
 
     def _suspect(self) -> None:
-        was, self._alarms = self._alarms, self._store.alarms()
+        was, self._alarms = self._alarms, self._store.list_alarms()
         news = [
             Alarm(*who, found[0]) for who, found in self._alarms.items() if was.get(who) != found
         ]
         if news:
             self._alarm(news)
 
-    def _tell(self, part: str, said: Said) -> None:
+    def _tell(self, part: str, said: WorkersHealth) -> None:
         if self._health is not None:
-            self._health.say(part, *said)
+            self._health.set_part(part, *said)
 
 
 _NONE = Wording("workers.none", "none is at work")()
 _NOBODYS = Wording("workers.part", "nobody has part {parts}, whose devices wait at the broker")
 
 
-def describe(found: Roll, mark: int) -> Said:
+def describe_workers(found: Roll, mark: int) -> WorkersHealth:
     """Return how the workers are, in words.
 
     >>> from .leases import Member
     >>> roll = Roll([Member("ada-1-f00", 7, True, 2), Member("bob-2-f00", 7, False, 0)], [])
-    >>> describe(roll, 7).why
+    >>> describe_workers(roll, 7).why
     '1 at work: ada-1-f00 has 2 parts; gone without a goodbye: bob-2-f00'
     """
     alive = [one for one in found.members if one.alive]
@@ -117,7 +117,7 @@ def describe(found: Roll, mark: int) -> Said:
             f"{', '.join(old)} works with another devices file than this gateway: give both the "
             "same, and send them SIGHUP"
         )
-    return Said(not wrong, join(wrong + words))
+    return WorkersHealth(not wrong, join(wrong + words))
 
 
 POLL_S = 0.05  # how often the sums are looked at while a round is open
@@ -156,20 +156,20 @@ class Gathering:
         self._told, self._told_s = (0, 0, 0), 0.0
         self._overseer = Overseer(deployment, store, health, alarm)
         self._worker = Worker(
-            deployment, devices, unique_name("leader"), store, metrics=metrics, guard=guard
+            deployment, devices, make_unique_name("leader"), store, metrics=metrics, guard=guard
         )
         self._chores = Chores(Chore(LOOK_S, self._oversee))
         self._worker.__enter__()
         self._chores.__enter__()
 
-    def open(self, round: OpenRound) -> None:
+    def open_round(self, round: OpenRound) -> None:
         """Let reports for this round count from now on, whichever worker they reach."""
         engine = self._store.engine
         self._opened = retry_until_stored(self._stopping, rounds.find_last_refused, engine)
         retry_until_stored(self._stopping, rounds.open_round, engine, round.name, self._fold)
         self._round = round
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Do nothing: workers decide as soon as there is a round in the database."""
 
     def wait_complete(self, patience_s: float) -> bool:
@@ -199,23 +199,23 @@ class Gathering:
         round.reports, round.summed = dict.fromkeys(found.devices), found.release
         return round
 
-    def standing(self) -> OpenRound | None:
+    def find_last_round(self) -> OpenRound | None:
         """Return the round that was opened last, open or closed, or None before the first."""
         return self._round
 
-    def put(self, bearer: Bearer, message: Message) -> None:
+    def take_message(self, bearer: Bearer, message: Message) -> None:
         """Let go of a message that came to the one gateway that there was before.
 
         There is no receipt for it, so its device sends it again, and its part has it.
         """
-        bearer.settle((), [message])
+        bearer.acknowledge_batch((), [message])
 
-    def hold(self, held: bool) -> None:
+    def set_held(self, held: bool) -> None:
         """Do nothing: how much room there is at PostgreSQL, it knows itself."""
 
-    def know(self, devices: Devices) -> None:
+    def set_devices(self, devices: Devices) -> None:
         """Take reports of these devices from now on, and of no others."""
-        self._worker.reload(devices)
+        self._worker.replace_devices(devices)
 
     def stop(self) -> None:
         """Commit and let go of what has come so far, give our parts back, and end."""
@@ -225,17 +225,17 @@ class Gathering:
             self._worker.__exit__()
 
     def _oversee(self) -> None:
-        self._overseer.look(leases.mark_of(self._worker.devices))
+        self._overseer.check_workers(leases.hash_devices(self._worker.devices))
 
     def _tell(self, round: OpenRound, came: int) -> None:
         """Tell how a round stands, when that is news."""
         engine, self._told_s = self._store.engine, time.monotonic()
         found = retry_until_stored(
-            self._stopping, rounds.refusals, engine, self._began, self._opened
+            self._stopping, rounds.count_refusals, engine, self._began, self._opened
         )
         if (news := (came, *found)) != self._told:
             self._told, round.late = news, found.late
-            names = retry_until_stored(self._stopping, rounds.senders, engine, round.name)
+            names = retry_until_stored(self._stopping, rounds.list_senders, engine, round.name)
             round.reports = dict.fromkeys(names)
             self._progress(round, found.refused)
 
@@ -243,13 +243,13 @@ class Gathering:
 class Taker(Gatherer, Protocol):
     """A gatherer as the service sees it."""
 
-    def put(self, bearer: Bearer, message: Message) -> None:
+    def take_message(self, bearer: Bearer, message: Message) -> None:
         """Take a message that came on the service's own link; returns at once."""
 
-    def hold(self, held: bool) -> None:
+    def set_held(self, held: bool) -> None:
         """Decide and acknowledge nothing while held."""
 
-    def know(self, devices: Devices) -> None:
+    def set_devices(self, devices: Devices) -> None:
         """Take reports of these devices from now on, and of no others."""
 
 
@@ -284,11 +284,11 @@ def make_taker(
         return Gathering(deployment, store, devices, progress, alarm, **told)
     if isinstance(store.place, Database):  # there may have been workers
         end_old_sessions_quietly(deployment, store)
-    foreseen = Foreseen(deployment, devices).find
+    foreseen = ForeseenRounds(deployment, devices).find_round
     return Intake(store, devices, progress, alarm, foreseen=foreseen, **told)
 
 
-def topics(deployment: Deployment, devices: Devices) -> tuple[list[str], list[str]]:
+def list_topics(deployment: Deployment, devices: Devices) -> tuple[list[str], list[str]]:
     """Return what the service's own session is to be subscribed to, and what no longer."""
     if find_for_deployment(deployment).trust == "distributed":
         return [wire.topic(devices.site, "+", "sum")], []

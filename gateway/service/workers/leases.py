@@ -1,9 +1,9 @@
 """Who works for a site, who leads it, and who has which part: by PostgreSQL and its clock alone.
 
 A lease is a row: part, holder, until when, and an epoch that goes up when it changes hands. The
-epoch is what fences: a commit of a worker holds its row first (`hold`), so that the part cannot
-change hands while it is written, and who has lost it cannot write for it, however late that one
-wakes up.
+epoch is what fences: a commit of a worker holds its row first (`hold_lease`), so that the part
+cannot change hands while it is written, and who has lost it cannot write for it, however late that
+one wakes up.
 
 Part -1 is what the workers agree on: its epoch is into how many parts the devices are split, its
 time the length of a lease. From -2 down stand the workers, in the order in which they joined; the
@@ -69,7 +69,7 @@ class Lease(NamedTuple):
     epoch: int
 
 
-def is_running(lease_s: float, past: float = 0.0) -> Any:
+def make_running_condition(lease_s: float, past: float = 0.0) -> Any:
     """Return the condition for rows whose time is not over, or not for so many leases.
 
     One that ends later than any lease can was written before the database's clock was set back,
@@ -78,7 +78,7 @@ def is_running(lease_s: float, past: float = 0.0) -> Any:
     return leases.c.until_s.between(NOW_S - past * lease_s, NOW_S + 2 * lease_s)
 
 
-def hold(connection: Any, lease: Lease, idle_s: float) -> None:
+def hold_lease(connection: Any, lease: Lease, idle_s: float) -> None:
     """Keep a lease from changing hands until this transaction ends; it may be renewed meanwhile.
 
     Args:
@@ -91,7 +91,7 @@ def hold(connection: Any, lease: Lease, idle_s: float) -> None:
     limit = func.set_config("idle_in_transaction_session_timeout", str(int(1000 * idle_s)), True)
     mine = leases.c.part == lease.part, leases.c.holder == lease.holder
     held = select(limit).where(*mine, leases.c.epoch == lease.epoch)
-    # FOR KEY SHARE: a slow commit must not keep the renewal waiting, only `take`.
+    # FOR KEY SHARE: a slow commit must not keep the renewal waiting, only `take_parts`.
     if connection.execute(held.with_for_update(read=True, key_share=True)).first() is None:
         raise LeaseLost(f"part {lease.part}, epoch {lease.epoch}, is no longer {lease.holder}'s")
 
@@ -114,9 +114,9 @@ class Leases:
             rows = connection.execute(renewed).all()
         return frozenset(Lease(part, self.holder, epoch) for part, epoch in rows)
 
-    def take(self, partitions: int, most: int) -> list[Lease]:
+    def take_parts(self, partitions: int, most: int) -> list[Lease]:
         """Take free and expired parts, so many at most."""
-        free = or_(leases.c.holder == FREE, not_(is_running(self._lease_s)))
+        free = or_(leases.c.holder == FREE, not_(make_running_condition(self._lease_s)))
         wanted = select(leases.c.part).where(leases.c.part.between(0, partitions - 1), free)
         # Who is in the middle of a commit holds its row, and has not lost it yet.
         found = wanted.order_by(leases.c.part).limit(most).with_for_update(skip_locked=True).cte()
@@ -130,7 +130,7 @@ class Leases:
             rows = connection.execute(taken).all()
         return sorted(Lease(part, self.holder, epoch) for part, epoch in rows)
 
-    def give(self, given: Iterable[Lease]) -> None:
+    def give_back(self, given: Iterable[Lease]) -> None:
         """Give parts back, so that others need not wait until the leases run out."""
         place, pairs = _these(given)
         if pairs:
@@ -144,7 +144,7 @@ def _these(held: Iterable[Lease]) -> tuple[Any, list[tuple[int, int]]]:
     return tuple_(leases.c.part, leases.c.epoch), [(one.part, one.epoch) for one in held]
 
 
-def unique_name(name: str | None = None) -> str:
+def make_unique_name(name: str | None = None) -> str:
     """Return a name that no process had before: given or of this machine, with a mark.
 
     A worker that was killed and started again is another: the old one may still be about.
@@ -174,14 +174,14 @@ class Roll(NamedTuple):
     nobodys: Sequence[int]
 
 
-def mark_of(devices: Devices) -> int:
+def hash_devices(devices: Devices) -> int:
     """Return a number that two lists of devices have in common if they are the same."""
     rows = sorted((name, one.key_id.hex(), one.place) for name, one in devices.by_name.items())
     said = repr((devices.site, rows)).encode() + devices.site_key
     return int.from_bytes(sha256(said).digest()[:4], "big") >> 1
 
 
-def join(engine: Engine, holder: str, lease_s: float, mark: int, partitions: int) -> None:
+def join_workers(engine: Engine, holder: str, lease_s: float, mark: int, partitions: int) -> None:
     """Be counted as a worker from now on; make the rows of the parts where there are none.
 
     Raises:
@@ -209,7 +209,9 @@ def _agree(connection: Any, partitions: int, lease_s: float) -> None:
     parts, long_s = connection.execute(wanted).one()
     if (parts, long_s) == (partitions, lease_s):
         return
-    at_work = connection.scalars(select(leases.c.holder).where(_workers, is_running(long_s))).all()
+    at_work = connection.scalars(
+        select(leases.c.holder).where(_workers, make_running_condition(long_s))
+    ).all()
     if at_work:
         raise OperatorFault(
             f"partitions = {partitions} and lease_s = {lease_s:g} under [workers], but "
@@ -223,15 +225,15 @@ def _agree(connection: Any, partitions: int, lease_s: float) -> None:
 def renew_membership(engine: Engine, holder: str, lease_s: float, mark: int) -> list[str]:
     """Give a sign of life; return who is alive. We are not among them if we were forgotten."""
     ours = update(leases).where(_workers, leases.c.holder == holder)
-    gone = delete(leases).where(_workers, not_(is_running(lease_s, FORGOTTEN)))
-    alive = select(leases.c.holder).where(_workers, is_running(lease_s))
+    gone = delete(leases).where(_workers, not_(make_running_condition(lease_s, FORGOTTEN)))
+    alive = select(leases.c.holder).where(_workers, make_running_condition(lease_s))
     with engine.begin() as connection:
         connection.execute(ours.values(until_s=NOW_S + lease_s, epoch=mark))
         connection.execute(gone)
         return list(connection.scalars(alive.order_by(leases.c.part.desc())))
 
 
-def leave(engine: Engine, holder: str) -> None:
+def leave_workers(engine: Engine, holder: str) -> None:
     """Be no worker any more, and have nothing."""
     ours = leases.c.holder == holder
     with engine.begin() as connection:
@@ -240,9 +242,9 @@ def leave(engine: Engine, holder: str) -> None:
         connection.execute(parts.values(holder=FREE, until_s=0.0))
 
 
-def call_roll(engine: Engine, lease_s: float, partitions: int) -> Roll:
+def read_roll(engine: Engine, lease_s: float, partitions: int) -> Roll:
     """Return who is at work, who has gone without a goodbye, and which parts are nobody's."""
-    alive = is_running(lease_s).label("alive")
+    alive = make_running_condition(lease_s).label("alive")
     counted = or_(_workers, leases.c.part.between(0, partitions - 1))
     wanted = select(leases.c.part, leases.c.holder, leases.c.epoch, alive).where(counted)
     with engine.connect() as connection:
@@ -266,7 +268,7 @@ STANDBY = Wording(
 
 
 @contextmanager
-def lead(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[None]:
+def hold_lead(place: Place, say: Callable[[str, bool, str], object]) -> Iterator[None]:
     """Lead a site for as long as the block lasts; at PostgreSQL wait for the lead first.
 
     It waits on the caller's thread, which a signal may interrupt. A leader whose lead was taken

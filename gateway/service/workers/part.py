@@ -25,7 +25,7 @@ from edge.core import wire
 from ...devices.enrol.enrol import Devices
 from ...faults import LinkFault
 from ...logs import log
-from ...mechanisms import find_service
+from ...mechanisms import find_serving
 from ...settings.deployment import Deployment
 from ...store.places import Stopped
 from ...store.schema import leases
@@ -39,36 +39,36 @@ from ..mqtt.pump import Pump
 from ..mqtt.service import Link
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from ..steps import Foreseen
+from ..steps import ForeseenRounds
 from .leases import FREE, NOW_S, Lease
-from .rounds import Fold, PartStore, RoundOver, Standing
+from .rounds import LastRound, PartStore, ReportFold, RoundOver
 
 
-def part_of(device: str, partitions: int) -> int:
+def find_part(device: str, partitions: int) -> int:
     """Return the part of a device; the same on every machine and in every version of Python.
 
-    >>> [part_of(f"node-{n}", 4) for n in range(6)]
+    >>> [find_part(f"node-{n}", 4) for n in range(6)]
     [2, 2, 2, 0, 2, 2]
     """
     return int.from_bytes(hashlib.sha256(device.encode()).digest()[:8], "big") % partitions
 
 
-def devices_of(devices: Devices, part: int, partitions: int) -> Devices:
+def select_devices(devices: Devices, part: int, partitions: int) -> Devices:
     """Return the devices of one part."""
     mine = {
         name: device
         for name, device in devices.by_name.items()
-        if part_of(name, partitions) == part
+        if find_part(name, partitions) == part
     }
     return devices._replace(by_name=mine)
 
 
-def session_of(site: str, part: int) -> str:
-    """Return the name of a part's session, before `access.client_id` marks it."""
+def make_session_name(site: str, part: int) -> str:
+    """Return the name of a part's session, before `access.make_client_id` marks it."""
     return f"heatveil-{site}-part-{part}"
 
 
-def topics_of(devices: Devices) -> list[str]:
+def list_data_topics(devices: Devices) -> list[str]:
     """Return the data topics of these devices, each by itself: no part hears another's."""
     return [wire.topic(devices.site, name, "data") for name in sorted(devices.by_name)]
 
@@ -94,8 +94,8 @@ def end_old_sessions(deployment: Deployment, store: Store) -> list[int]:
         return []
     with Pump("retiring") as pump:
         for part in parts:
-            client = session_of(deployment.site.name, part)
-            Link(deployment.mqtt, client, pump, lasting=False).wait().close()
+            client = make_session_name(deployment.site.name, part)
+            Link(deployment.mqtt, client, pump, lasting=False).wait_connected().close()
             store.keep_filters(client, [])
             with store.engine.begin() as connection:
                 connection.execute(delete(leases).where(*beyond, leases.c.part == part))
@@ -128,13 +128,13 @@ class PartIntake(Intake):
     def _decided(self, sifted: Sifted) -> Verdict:
         while True:
             if sifted.arrivals:
-                self._follow(self._store.standing())
+                self._follow(self._store.find_last_round())
             try:
                 return super()._decided(sifted)
             except RoundOver:
                 continue
 
-    def _follow(self, found: Standing | None) -> None:
+    def _follow(self, found: LastRound | None) -> None:
         """Open or close the round as the database says."""
         ours = self._round
         if found is None:
@@ -143,16 +143,16 @@ class PartIntake(Intake):
         if ours is None or ours.name != found.name:
             round = read_round(found, self._devices)
             mine = self._devices.by_name
-            answered = self._store.answered_by(found.name)
+            answered = self._store.list_answered(found.name)
             round.reports.update(dict.fromkeys(name for name in answered if name in mine))
-            self.open(round)
+            self.open_round(round)
         elif not closed:
             ours.closes_s = math.inf  # if it was closed, its leader has opened it again
         if closed:
             self.close_round()
 
 
-def read_round(found: Standing, devices: Devices) -> OpenRound:
+def read_round(found: LastRound, devices: Devices) -> OpenRound:
     """Return a round of the database, open until the database says that it is closed.
 
     Raises:
@@ -171,7 +171,7 @@ def read_round(found: Standing, devices: Devices) -> OpenRound:
         )
         time.sleep(1)  # it is the same for the next batch
         raise Stopped from fault
-    wrong = find_service(plan.mechanism).payload_fault(plan)
+    wrong = find_serving(plan.mechanism).payload_fault(plan)
     return OpenRound(plan, found.name, math.inf, places, wrong=wrong)
 
 
@@ -185,7 +185,7 @@ class Surroundings(NamedTuple):
     devices: Devices
     store: Store
     pump: Pump
-    fold: Fold
+    fold: ReportFold
     alarm: Callable[[Sequence[Alarm]], None]
     metrics: Metrics | None = None
     guard: Guard | None = None
@@ -205,12 +205,12 @@ class Part:
         self._listens = False
         deployment, store = around.deployment, around.store
         workers, site = deployment.workers, around.devices.site
-        self.devices = mine = devices_of(around.devices, lease.part, workers.partitions)
-        client, topics = session_of(site, lease.part), topics_of(mine)
-        self._others = frozenset(topics_of(around.devices)).difference(topics)
+        self.devices = mine = select_devices(around.devices, lease.part, workers.partitions)
+        client, topics = make_session_name(site, lease.part), list_data_topics(mine)
+        self._others = frozenset(list_data_topics(around.devices)).difference(topics)
         self._heard = around.linked
         # The session has them from before, for as long as the broker keeps it.
-        stale = sorted(store.filters(client) - set(topics))
+        stale = sorted(store.list_filters(client) - set(topics))
         store.keep_filters(client, [*topics, *stale])
         fenced = PartStore(store, lease, around.fold, workers.lease_s / 2)
         self._intake = PartIntake(
@@ -220,9 +220,9 @@ class Part:
             around.alarm,
             metrics=around.metrics,
             guard=around.guard,
-            foreseen=Foreseen(deployment, around.devices).find,
+            foreseen=ForeseenRounds(deployment, around.devices).find_round,
         )
-        self._intake.begin()
+        self._intake.start()
         self._link = Link(
             deployment.mqtt,
             client,
@@ -230,11 +230,11 @@ class Part:
             subscribe=topics,
             unsubscribe=stale,
             on_message=self._came,
-            may_connect=self.surely_ours,
+            may_connect=self.is_surely_ours,
             on_state=self._linked,
         )
 
-    def surely_ours(self) -> bool:
+    def is_surely_ours(self) -> bool:
         """Return whether nobody else can have the part.
 
         Asked before every attempt to connect: a worker that was stopped and wakes up would else
@@ -248,9 +248,9 @@ class Part:
         It has no receipt, so its device sends it again, and the part that it is in now has it.
         """
         if message.topic in self._others:
-            link.ack(message)
+            link.acknowledge(message)
         else:
-            self._intake.put(link, message)
+            self._intake.take_message(link, message)
 
     def _linked(self, up: bool, why: str) -> None:
         """Say that the broker keeps what comes for the part from now on."""

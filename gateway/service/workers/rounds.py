@@ -1,7 +1,7 @@
 """A round over all parts, as rows: opened, counted, closed, summed; each in one transaction.
 
-A mechanism whose release is made of sums over reports says so in its record (`Fold`); the sums are
-taken by the workers as the reports come, and by the database when the round closes.
+A mechanism whose release is made of sums over reports says so in its record (`ReportFold`); the
+sums are taken by the workers as the reports come, and by the database when the round closes.
 
 The leader closes a round by writing its row; a worker that commits reports holds the row against
 that until its commit is done. So a report is either in before the close, and in its sum, or the
@@ -19,38 +19,39 @@ from edge.core import wire
 
 from ... import mechanisms
 from ...faults import OperatorFault
-from ...mechanisms.record import Fold as Fold
+from ...mechanisms.record import ReportFold as ReportFold
 from ...store import message_rows, round_rows
-from ...store.message_rows import Sum
+from ...store.message_rows import SlotSum
 from ...store.schema import refused, releases, reports, rounds
 from ...store.store import Store
-from ..intake.outcomes import Kept
+from ..intake.outcomes import CountedReport
 from ..rounds import OpenRound
 from . import leases
 from .leases import NOW_S, Lease
 
 
-def combine(fold: Fold, payloads: Iterable[Sequence[int]]) -> dict[int, Sum]:
+def sum_payloads(fold: ReportFold, payloads: Iterable[Sequence[int]]) -> dict[int, SlotSum]:
     """Return the sums of some reports, on the way to the database.
 
-    >>> combine(find_fold("thermal"), [[0, 5, -3], [2, 7]])
-    {0: Sum(amount=5, reports=1), 1: Sum(amount=-3, reports=1), 2: Sum(amount=7, reports=1)}
+    >>> sums = sum_payloads(find_fold("thermal"), [[0, 5, -3], [2, 7]])
+    >>> {slot: (one.amount, one.reports) for slot, one in sums.items()}
+    {0: (5, 1), 1: (-3, 1), 2: (7, 1)}
     """
     sums: dict[int, tuple[int, int]] = {}
     for payload in payloads:
         for slot, amount in fold.slots(payload):
             so_far, count = sums.get(slot, (0, 0))
             sums[slot] = so_far + amount, count + 1
-    return {slot: Sum(*row) for slot, row in sums.items()}
+    return {slot: SlotSum(*row) for slot, row in sums.items()}
 
 
-def find_fold(mechanism: str) -> Fold:
+def find_fold(mechanism: str) -> ReportFold:
     """Return the fold of a mechanism.
 
     Raises:
         OperatorFault: it has none.
     """
-    fold = mechanisms.find_service(mechanism).fold
+    fold = mechanisms.find_serving(mechanism).fold
     if fold is None:
         raise OperatorFault(
             f"several workers cannot gather {mechanism} together, because its release is not a "
@@ -63,7 +64,7 @@ class RoundOver(Exception):
     """The round was closed after a batch was judged and before it was written."""
 
 
-class Standing(NamedTuple):
+class LastRound(NamedTuple):
     """The round that was asked last."""
 
     name: bytes
@@ -72,14 +73,14 @@ class Standing(NamedTuple):
     closed_s: float | None  # None while reports count
 
 
-def find_last_round(connection: Any) -> Standing | None:
+def find_last_round(connection: Any) -> LastRound | None:
     """Return the round that was asked last, or None before the first."""
     columns = rounds.c.name, rounds.c.mechanism, rounds.c.message, rounds.c.closed_s
     row = connection.execute(select(*columns).order_by(rounds.c.number.desc()).limit(1)).first()
-    return None if row is None else Standing(*row)
+    return None if row is None else LastRound(*row)
 
 
-def hold_open(connection: Any, names: Iterable[bytes]) -> None:
+def hold_rounds_open(connection: Any, names: Iterable[bytes]) -> None:
     """Keep these rounds from being closed until this transaction ends.
 
     Raises:
@@ -97,7 +98,7 @@ def stop_counting(connection: Any, name: bytes) -> None:
     connection.execute(update(rounds).where(*open_now).values(closed_s=NOW_S))
 
 
-def open_again(connection: Any, name: bytes) -> None:
+def reopen_round(connection: Any, name: bytes) -> None:
     """Let reports count again, in a round that its leader left before the release was kept."""
     released = exists().where(releases.c.round == name)
     again = update(rounds).where(rounds.c.name == name, ~released)
@@ -118,7 +119,7 @@ def count_reports(connection: Any, name: bytes) -> int:
 class PartStore(Store):
     """What a part keeps, as long as its lease is ours; on the engine of another store."""
 
-    def __init__(self, store: Store, lease: Lease, fold: Fold, idle_s: float) -> None:
+    def __init__(self, store: Store, lease: Lease, fold: ReportFold, idle_s: float) -> None:
         """Share the engine of a store, which stays the caller's to close.
 
         Args:
@@ -128,35 +129,35 @@ class PartStore(Store):
         self.identity = store.identity
         self._lease, self._fold, self._idle_s = lease, fold, idle_s
 
-    def standing(self) -> Standing | None:
+    def find_last_round(self) -> LastRound | None:
         """Return the round that was asked last, open or closed."""
         with self._reads.connect() as connection:
             return find_last_round(connection)
 
-    def answered_by(self, name: bytes) -> list[str]:
+    def list_answered(self, name: bytes) -> list[str]:
         """Return the devices, of whatever part, whose reports count in a round."""
         with self._reads.connect() as connection:
             return list_answered(connection, name)
 
-    def _before(self, connection: Any, kept: Sequence[Kept]) -> None:
+    def _before(self, connection: Any, kept: Sequence[CountedReport]) -> None:
         """Hold our lease and the round; add what counts to its sums.
 
         Raises:
             LeaseLost: another worker has the part.
             RoundOver: what was to count came too late.
         """
-        leases.hold(connection, self._lease, self._idle_s)
+        leases.hold_lease(connection, self._lease, self._idle_s)
         answers: dict[bytes, list[list[int]]] = defaultdict(list)
         for report in kept:
-            answers[report.round].append(payload_of(report.frame))
+            answers[report.round].append(read_payload(report.frame))
         if answers:
-            hold_open(connection, answers)
+            hold_rounds_open(connection, answers)
         for name, payloads in answers.items():
-            sums = combine(self._fold, payloads)
-            message_rows.add_sums(connection, name, self._lease.part, sums, len(payloads))
+            sums = sum_payloads(self._fold, payloads)
+            message_rows.add_slot_sums(connection, name, self._lease.part, sums, len(payloads))
 
 
-def payload_of(frame: bytes) -> list[int]:
+def read_payload(frame: bytes) -> list[int]:
     """Return the payload of a frame that has been found genuine."""
     body = wire.decode(frame[: -wire.MAC_BYTES])
     return [body[5], *body[4]]
@@ -176,15 +177,15 @@ class Summed(NamedTuple):
     devices: Sequence[str]  # whose reports count
 
 
-def open_round(engine: Engine, name: bytes, fold: Fold) -> None:
+def open_round(engine: Engine, name: bytes, fold: ReportFold) -> None:
     """Let the reports of a round count.
 
     Those that came while there was one gateway, with no parts, have no sums yet: they are made.
     """
     with engine.begin() as connection:
-        round_rows.lock(connection)  # or a release that is written now would not be seen
-        open_again(connection, name)  # and hold its row: nothing is committed meanwhile
-        message_rows.forget_sums(connection)
+        round_rows.lock_charges(connection)  # or a release that is written now would not be seen
+        reopen_round(connection, name)  # and hold its row: nothing is committed meanwhile
+        message_rows.delete_sums(connection)
         _make_good(connection, name, fold)
 
 
@@ -203,7 +204,7 @@ def find_last_refused(engine: Engine) -> int:
         return int(connection.scalar(select(func.max(refused.c.id))) or 0)
 
 
-def refusals(engine: Engine, began: int, opened: int) -> Refusals:
+def count_refusals(engine: Engine, began: int, opened: int) -> Refusals:
     """Return how many messages did not count.
 
     Args:
@@ -215,13 +216,13 @@ def refusals(engine: Engine, began: int, opened: int) -> Refusals:
         return Refusals(*connection.execute(found).one())
 
 
-def senders(engine: Engine, name: bytes) -> list[str]:
+def list_senders(engine: Engine, name: bytes) -> list[str]:
     """Return the devices whose reports count in a round."""
     with engine.connect() as connection:
         return list_answered(connection, name)
 
 
-def close_and_sum(engine: Engine, round: OpenRound, fold: Fold) -> Summed:
+def close_and_sum(engine: Engine, round: OpenRound, fold: ReportFold) -> Summed:
     """Close a round and return its release; every commit is in it, or hears that it is over."""
     with engine.begin() as connection:
         stop_counting(connection, round.name)
@@ -231,10 +232,12 @@ def close_and_sum(engine: Engine, round: OpenRound, fold: Fold) -> Summed:
         return Summed(release, devices)
 
 
-def _make_good(connection: Any, name: bytes, fold: Fold) -> None:
+def _make_good(connection: Any, name: bytes, fold: ReportFold) -> None:
     """Where the sums are not of all reports of a round, make them anew."""
     if count_reports(connection, name) != message_rows.count_added(connection, name):
-        message_rows.forget_sums(connection, name)
+        message_rows.delete_sums(connection, name)
         frames = connection.scalars(select(reports.c.frame).where(reports.c.round == name))
-        payloads = [payload_of(frame) for frame in frames]
-        message_rows.add_sums(connection, name, 0, combine(fold, payloads), len(payloads))
+        payloads = [read_payload(frame) for frame in frames]
+        message_rows.add_slot_sums(
+            connection, name, 0, sum_payloads(fold, payloads), len(payloads)
+        )

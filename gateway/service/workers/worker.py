@@ -25,16 +25,16 @@ from ..operate.health import GONE
 from ..operate.metrics import Metrics
 from . import leases, rounds
 from .leases import UNANSWERED, Lease, Leases
-from .part import GOODBYE_S, Part, Surroundings, devices_of, end_old_sessions_quietly
+from .part import GOODBYE_S, Part, Surroundings, end_old_sessions_quietly, select_devices
 
 
-def share_of(holder: str, living: Sequence[str], partitions: int) -> int:
+def compute_share(holder: str, living: Sequence[str], partitions: int) -> int:
     """Return the share of a worker, so that all shares together are all parts.
 
     Who joined first has the larger one where parts do not go up evenly, so that a worker that
     joins or dies moves as few parts as can be.
 
-    >>> [share_of(name, ["ada", "bob", "cy"], 8) for name in ("ada", "bob", "cy")]
+    >>> [compute_share(name, ["ada", "bob", "cy"], 8) for name in ("ada", "bob", "cy")]
     [3, 3, 2]
     """
     if holder not in living:
@@ -61,14 +61,14 @@ class HeldParts:
         """All leases that must be renewed, those too of which we are about to let go."""
         return [*self._parts, *self._leaving]
 
-    def begin(self, taken: Sequence[Lease], until_s: float, around: Surroundings) -> None:
+    def start_parts(self, taken: Sequence[Lease], until_s: float, around: Surroundings) -> None:
         """Work on these parts, surely ours until then."""
         for lease in taken:
             self._parts[lease] = Part(lease, until_s, around)
         if taken:
             log.info("took partitions", part=_list(taken), of=self._partitions)
 
-    def keep(self, kept: Collection[Lease], until_s: float) -> None:
+    def keep_only(self, kept: Collection[Lease], until_s: float) -> None:
         """Let go of all parts but these, which are surely ours until then."""
         for lease in kept & self._parts.keys():
             self._parts[lease].sure_until_s = until_s
@@ -81,11 +81,13 @@ class HeldParts:
 
     def leave_unsure(self) -> None:
         """Let go of parts that another may have by now."""
-        self._leave([part for part in self._parts.values() if not part.surely_ours()])
+        self._leave([part for part in self._parts.values() if not part.is_surely_ours()])
 
-    def know(self, devices: Devices) -> None:
+    def set_devices(self, devices: Devices) -> None:
         """Let go of parts whose devices are others now: they are begun anew."""
-        new = {lease: devices_of(devices, lease.part, self._partitions) for lease in self._parts}
+        new = {
+            lease: select_devices(devices, lease.part, self._partitions) for lease in self._parts
+        }
         self._leave([part for part in self._parts.values() if part.devices != new[part.lease]])
 
     def pop_closed(self) -> list[Lease]:
@@ -95,7 +97,7 @@ class HeldParts:
             del self._leaving[lease]
         return gone
 
-    def end(self, patience_s: float) -> None:
+    def let_go_of_all(self, patience_s: float) -> None:
         """Let go of everything, and wait for the last commits."""
         self.leave_beyond(0)
         until_s = time.monotonic() + patience_s
@@ -121,7 +123,7 @@ def _list(leases: Iterable[Lease]) -> str:
     return " ".join(str(lease.part) for lease in sorted(leases))
 
 
-class Sight:
+class BrokerSight:
     """The link, which takes nothing and says nothing; begins at once, ends with `close`."""
 
     def __init__(
@@ -146,12 +148,12 @@ class Sight:
         name = f"heatveil-{deployment.site.name}-worker-{holder}"
         self._link = Link(deployment.mqtt, name, pump, lasting=False, on_state=self._linked)
 
-    def blind_for(self, seconds: float) -> bool:
+    def is_blind_for(self, seconds: float) -> bool:
         """Return whether the broker has not had us for so long."""
         since_s = self._blind_s
         return since_s is not None and time.monotonic() - since_s >= seconds
 
-    def heard(self, up: bool) -> None:
+    def note_link(self, up: bool) -> None:
         """Note how any link of this worker is; all are lost with the broker, and one is first."""
         now_s = time.monotonic()
         with self._lock:
@@ -164,7 +166,7 @@ class Sight:
         self._link.close(GOODBYE_S)
 
     def _linked(self, up: bool, why: str) -> None:
-        self.heard(up)
+        self.note_link(up)
         self._blind_s = None if up else self._blind_s or time.monotonic()
         self._say("broker", up, "" if up else why or GONE)
 
@@ -197,7 +199,7 @@ class Worker:
             store: at PostgreSQL; the caller's to close.
             alarm: hears of devices that need a new key, on threads of ours.
             say: hears how "store", "broker" and "parts" are, on threads of ours.
-            away: see `Sight`.
+            away: see `BrokerSight`.
 
         Raises:
             OperatorFault: the mechanism of the deployment cannot be gathered in parts.
@@ -208,10 +210,10 @@ class Worker:
         self._leases = Leases(store.engine, holder, self._workers.lease_s)
         self._held_parts = HeldParts(self._workers.partitions)
         self._pump = Pump("parts")
-        self._sight = Sight(deployment, holder, self._pump, say, away)
-        shared = store, self._pump, fold, alarm, metrics, guard, self._sight.heard
+        self._sight = BrokerSight(deployment, holder, self._pump, say, away)
+        shared = store, self._pump, fold, alarm, metrics, guard, self._sight.note_link
         self._around = Surroundings(deployment, devices, *shared)
-        self._known, self._mark, self._joined = devices, leases.mark_of(devices), False
+        self._known, self._mark, self._joined = devices, leases.hash_devices(devices), False
         self._stopping, self._woken = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
@@ -230,7 +232,7 @@ class Worker:
         self._stopping.set()
         self._woken.set()
 
-    def reload(self, devices: Devices) -> None:
+    def replace_devices(self, devices: Devices) -> None:
         """Work for these devices from now on: the sessions take them up and let others go."""
         self._around = self._around._replace(devices=devices)
         self._woken.set()
@@ -266,36 +268,38 @@ class Worker:
             self._held_parts.leave_unsure()
             self._woken.wait(min(self._workers.lease_s / GLANCES, LONGEST_S))
             self._woken.clear()
-        self._held_parts.end(LAST_COMMITS_S)
+        self._held_parts.let_go_of_all(LAST_COMMITS_S)
         with suppress(DatabaseError):  # the leases run out by themselves
-            leases.leave(self._store.engine, self.holder)
+            leases.leave_workers(self._store.engine, self.holder)
 
     def _turn(self) -> None:
         """Renew what we have, give back what is too much, take what is free."""
         partitions, lease_s = self._workers.partitions, self._workers.lease_s
         engine, held_parts = self._store.engine, self._held_parts
         began_s = time.monotonic()
-        held_parts.keep(self._leases.renew(held_parts.held), began_s + lease_s)
+        held_parts.keep_only(self._leases.renew(held_parts.held), began_s + lease_s)
         if (devices := self._around.devices) is not self._known:
-            self._known, self._mark = devices, leases.mark_of(devices)
-            held_parts.know(devices)
+            self._known, self._mark = devices, leases.hash_devices(devices)
+            held_parts.set_devices(devices)
         us = self.holder, lease_s, self._mark
-        blind = self._sight.blind_for(lease_s if self._joined else 0)
+        blind = self._sight.is_blind_for(lease_s if self._joined else 0)
         if not self._joined and not blind:
-            leases.join(engine, *us, partitions)
+            leases.join_workers(engine, *us, partitions)
             self._joined = True
             end_old_sessions_quietly(self._around.deployment, self._store)
         living = leases.renew_membership(engine, *us) if self._joined else []
         self._joined = self.holder in living  # not if we were away until we were forgotten
-        more = held_parts.leave_beyond(0 if blind else share_of(self.holder, living, partitions))
-        self._leases.give(held_parts.pop_closed())
+        more = held_parts.leave_beyond(
+            0 if blind else compute_share(self.holder, living, partitions)
+        )
+        self._leases.give_back(held_parts.pop_closed())
         if blind and not held_parts.held and self._joined:  # let others have our share
-            leases.leave(engine, self.holder)
+            leases.leave_workers(engine, self.holder)
             self._joined = False
         if more > 0:
             began_s = time.monotonic()
-            taken = self._leases.take(partitions, more)
-            held_parts.begin(taken, began_s + lease_s, self._around)
+            taken = self._leases.take_parts(partitions, more)
+            held_parts.start_parts(taken, began_s + lease_s, self._around)
 
 
 def _standing(parts: Sequence[int], joined: bool) -> str:

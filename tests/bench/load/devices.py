@@ -21,7 +21,7 @@ from collections import deque
 from pathlib import Path
 from typing import Any
 
-from gateway.devices.broker.mosquitto import derive_session
+from gateway.devices.broker.mosquitto import derive_session_id
 
 SITE, MECHANISM = "lab", "thermal"
 ROUND = f"heatveil/1/{SITE}/round/{MECHANISM}".encode()
@@ -42,7 +42,7 @@ class Device:
         link = socket.create_connection(("127.0.0.1", port))
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.link = context.wrap_socket(link, server_hostname="127.0.0.1")
-        session = derive_session(
+        session = derive_session_id(
             SITE, own["name"], own["link_key"]
         )  # which the broker holds it to
         words = (session.encode(), self.name, own["link_key"].encode())

@@ -26,7 +26,7 @@ from edge.host import post, rootkeys
 from edge.linux import run
 from edge.linux.enrol import enrol
 from edge.linux.run import Notify
-from gateway.service.serving import level_s
+from gateway.service.serving import read_level_time_s
 from tests import processes
 
 ROOT, SITE_KEY = bytes(range(32)), bytes(range(32, 64))
@@ -159,7 +159,7 @@ def test_a_reading_reaches_the_host_and_its_receipt_frees_it(device_file: Path, 
     assert host.hears(lambda: host.said("state")[-1:] == [b"disconnected"])
     assert len(set(host.said("data"))) == 1
     meta = json.loads(host.said("meta")[-1])
-    assert (meta["boot"], level_s(host.said("meta")[-1])) == (1, 1795500000)
+    assert (meta["boot"], read_level_time_s(host.said("meta")[-1])) == (1, 1795500000)
 
     host.say(wire.round_topic("lab", "thermal"), asked(2), retain=True)
     live(home, sensor, lambda: receipted() and len(set(host.said("data"))) > 1)

@@ -386,7 +386,7 @@ def test_keys_of_messages_come_from_the_stream_of_the_boot() -> None:
 def test_ranks_is_sealed_as_it_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     """What its round's key opens is its own report; it is known by name alone."""
     monkeypatch.undo()  # the device's own table
-    ranks = mechanisms.find("ranks")
+    ranks = mechanisms.find_mechanism("ranks")
     plan = SealedRound(
         *(*ranks.plan(ranks.query(grid=Grid((8, 8), 0), epsilon=(1, 1)), []), PUBLIC)
     )

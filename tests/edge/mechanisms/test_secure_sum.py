@@ -17,7 +17,7 @@ from edge.mechanisms.secure_sum import SHARE, Lanes, P, pack, read_roster
 from edge.mechanisms.sum_member import IDLE, MASKED, Member, Refused, Rows, shard_topic
 from gateway.devices.enrol.roster import make_roster
 from gateway.service.secure_sum import ciphers
-from gateway.service.secure_sum.opening import value
+from gateway.service.secure_sum.opening import evaluate_polynomial
 from tests.sums import BODY, SITE, SITE_KEY, Talk, Tape, Town, drawn, root_of, who_is
 
 
@@ -136,7 +136,7 @@ def test_shares_are_points_away_from_the_secret() -> None:
     line = below("x"), below("y")
 
     joined = b"".join(map(secure_sum.number, line))
-    assert secure_sum.share(joined, 2) == value(line, 2)
+    assert secure_sum.share(joined, 2) == evaluate_polynomial(line, 2)
     for i, other in talk.town.members.items():
         if i in near:
             sigma = other._held[other.roster.neighbours.index(3)][:SHARE]

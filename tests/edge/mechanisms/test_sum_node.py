@@ -18,9 +18,9 @@ from edge.mechanisms.sum_node import SumNode
 from edge.net.device import Device
 from edge.net.ring import Ring
 from gateway.devices.enrol import budgets, enrol, roster
-from gateway.devices.enrol.capped import cap_limits
+from gateway.devices.enrol.capped import make_capped_limits
 from gateway.service.secure_sum import ciphers
-from gateway.service.secure_sum.collecting import RELEASED, Collecting, Link, Shard
+from gateway.service.secure_sum.collecting import RELEASED, Link, Shard, ShardSum
 from recovery.quadtree import Query, plan
 from tests.edge import timeless
 
@@ -41,30 +41,30 @@ class Crowd(NamedTuple):
 
     def booted(self, lease: int = 1) -> dict[str, SumNode]:
         """Return the devices, just started."""
-        devices = budgets.boot(self.made.secrets, self.place, lease).devices
+        devices = budgets.boot_devices(self.made.secrets, self.place, lease).devices
         return {who.name: SumNode(who, held, "quadtree", ciphers) for who, held in devices}
 
     def message(self, round: Any) -> bytes:
         """Return a Round as the site signs it."""
         return bytes(post.pack_round(round, self.made.secrets.site_key, TOPIC))
 
-    def summed(self, nodes: dict[str, SumNode], round: Any, read: dict[str, Read]) -> Collecting:
+    def summed(self, nodes: dict[str, SumNode], round: Any, read: dict[str, Read]) -> ShardSum:
         """Return a round of these devices, over; who is not among them has vanished."""
-        known = enrol.derive_devices(self.made.secrets)
+        known = enrol.derive_gateway_half(self.made.secrets)
         links = {
             at: Link(known.by_name[name].mac_key, known.by_name[name].config_key)
             for at, name in enumerate(self.shard.members)
         }
         given = wire.round_body(round), 16, len(round.params) - 10
-        found = Collecting(self.shard, *given, SITE, known.site_key, links)
+        found = ShardSum(self.shard, *given, SITE, known.site_key, links)
         said = {
             name: one.heard(TOPIC, self.message(round), read[name]) for name, one in nodes.items()
         }
         while any(said.values()):
             for name, frames in said.items():
                 for frame in frames:
-                    assert found.take(self.shard.members.index(name), frame) == ""
-            sent, said = found.due(), {}
+                    assert found.take_frame(self.shard.members.index(name), frame) == ""
+            sent, said = found.end_step(), {}
             for to, message in sent:
                 for name in nodes if to is None else [self.shard.members[to]]:
                     where = nodes[name].topics[to is None]
@@ -75,9 +75,9 @@ class Crowd(NamedTuple):
 @pytest.fixture
 def crowd() -> Crowd:
     """Return a crowd that was just enrolled."""
-    made, drawn = roster.enrol(enrol.enrol_fleet(SITE, DEVICES), QUERY)
-    place = budgets.keep_in_memory()
-    budgets.provision(made, cap_limits(Fraction(16), 1, 0.0), place)
+    made, drawn = roster.enrol_in_shards(enrol.enrol_fleet(SITE, DEVICES), QUERY)
+    place = budgets.keep_slots_in_memory()
+    budgets.write_first_budgets(made, make_capped_limits(Fraction(16), 1, 0.0), place)
     return Crowd(made, drawn[0].shard, place)
 
 
@@ -138,8 +138,8 @@ def test_no_limits_are_taken_that_let_the_epsilons_of_sums_grow(crowd: Crowd) ->
 
 def test_answers_keep_their_distance_and_none_is_given_again_after_a_cut(crowd: Crowd) -> None:
     """Whoever asks faster than agreed is not answered; each Round is written down by itself."""
-    crowd = crowd._replace(place=budgets.keep_in_memory())
-    budgets.provision(crowd.made, cap_limits(Fraction(16), 12, 2.0), crowd.place)
+    crowd = crowd._replace(place=budgets.keep_slots_in_memory())
+    budgets.write_first_budgets(crowd.made, make_capped_limits(Fraction(16), 12, 2.0), crowd.place)
     name, round = crowd.shard.members[0], plan(QUERY, ())
     assert round is not None
     rounds = [crowd.message(round._replace(number=round.number + at)) for at in range(3)]
@@ -217,7 +217,7 @@ def test_who_did_not_sign_is_not_heard(crowd: Crowd) -> None:
 
 def test_only_who_is_enrolled_for_sums_is_made_one(crowd: Crowd) -> None:
     """Nor does one of them answer another mechanism."""
-    who, held = budgets.boot(crowd.made.secrets, crowd.place).devices[0]
+    who, held = budgets.boot_devices(crowd.made.secrets, crowd.place).devices[0]
     for mechanism in ("ranks", "thermal", "nosuch"):
         with pytest.raises(ValueError, match=r"enrolled for secure sums"):
             SumNode(who, held, mechanism)
@@ -226,8 +226,8 @@ def test_only_who_is_enrolled_for_sums_is_made_one(crowd: Crowd) -> None:
 @pytest.mark.parametrize("late", [False, True])
 def test_who_reads_in_a_later_bucket_than_it_paid_in_keeps_out(crowd: Crowd, late: bool) -> None:
     """It pays when it joins and reads when all have joined; the others' sum is opened."""
-    limits, place = cap_limits(Fraction(16), 1, 0.0), budgets.keep_in_memory()
-    budgets.provision(crowd.made, limits, place, pack_first(86_400, limits.budget))
+    limits, place = make_capped_limits(Fraction(16), 1, 0.0), budgets.keep_slots_in_memory()
+    budgets.write_first_budgets(crowd.made, limits, place, pack_first(86_400, limits.budget))
     nodes, ran_ms = {}, dict.fromkeys(crowd.shard.members, 0)
     for one in crowd.made.secrets.devices:
         who = one.identity
@@ -259,9 +259,9 @@ def test_every_device_brings_its_part_of_the_noise(crowd: Crowd) -> None:
     found = {}
     for epsilon in (1, 32):
         query = replace(QUERY, grid=grid, epsilon=(epsilon, 2), prior=prior)
-        made, drawn = roster.enrol(enrol.enrol_fleet(SITE, DEVICES), query)
-        place = budgets.keep_in_memory()
-        budgets.provision(made, cap_limits(Fraction(epsilon, 2), 1, 0.0), place)
+        made, drawn = roster.enrol_in_shards(enrol.enrol_fleet(SITE, DEVICES), query)
+        place = budgets.keep_slots_in_memory()
+        budgets.write_first_budgets(made, make_capped_limits(Fraction(epsilon, 2), 1, 0.0), place)
         own = Crowd(made, drawn[0].shard, place)
         nodes = own.booted()
         total = own.summed(nodes, plan(query, ()), dict.fromkeys(nodes, lambda grid: ())).total
@@ -276,7 +276,7 @@ def test_its_frames_leave_on_a_tick_and_a_round_that_comes_again_takes_none_back
     crowd: Crowd,
 ) -> None:
     """How long noise took to draw must not show; a link that comes back loses nothing."""
-    who, held = budgets.boot(crowd.made.secrets, crowd.place).devices[0]
+    who, held = budgets.boot_devices(crowd.made.secrets, crowd.place).devices[0]
     said: list[tuple[float, str]] = []
     link = SimpleNamespace(busy=False, hush=lambda clock, due_ms: None)
 

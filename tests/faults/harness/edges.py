@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from edge.core import wire
 from edge.net import device as devices
 from gateway import logs
-from gateway.cli.serve import on_signal
+from gateway.cli.serve import call_on_signals
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import spool
 from gateway.devices.fleet.crowd import Crowd
@@ -92,8 +92,8 @@ def trusting() -> None:
 
 
 def main(path: Path, options: dict[str, Any]) -> None:
-    logs.to_stderr()
-    deployment = config.load(path)
+    logs.log_to_stderr()
+    deployment = config.load_deployment(path)
     secrets = enrol.load_secrets(path.with_name("secrets.json"), deployment.site.name)
     folder = path.with_name("state")
     devices.AGAIN_MS = round(1000 * options.get("resend_s", 1.0))
@@ -106,10 +106,10 @@ def main(path: Path, options: dict[str, Any]) -> None:
     def spooled(name: str, key_id: bytes) -> Logged:
         return Logged(name, folder / f"{name}.{key_id.hex()}.spool", log)
 
-    with budgets.open_folder(folder) as place, on_signal(over.set):
-        there = Still(budgets.boot(secrets, place).devices)
+    with budgets.open_slot_folder(folder) as place, call_on_signals(over.set):
+        there = Still(budgets.boot_devices(secrets, place).devices)
         with Crowd(deployment.mqtt, there, None, spooled) as fleet:
-            fleet.wait(over=over)
+            fleet.wait_connected(over=over)
             over.wait()
 
 

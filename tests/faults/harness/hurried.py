@@ -95,7 +95,7 @@ class Hurried:
                     spool.popleft()
 
     def _came(self, link: Any, message: Message) -> None:
-        link.ack(message)
+        link.acknowledge(message)
         self.inbox.put(message)
 
     def ask(self) -> None:
@@ -166,7 +166,7 @@ class Hurried:
             words["on_sent"] = lambda: self.inbox.put(("puback", name, epoch, seq))
         if self.frees == "sending":
             self.link._client.publish(wire.topic(self.site, name, "data"), frame, qos=0)
-            self.pump.nudge(self.link._rider)
+            self.pump.wake(self.link._rider)
             self.inbox.put(("puback", name, epoch, seq))
             return
         self.link.publish(wire.topic(self.site, name, "data"), frame, **words)

@@ -17,7 +17,7 @@ if __name__ == "__main__":
     switch(sys.argv[2])
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else None
     try:
-        serve.keep_running(Path(sys.argv[1]), rounds)
+        serve.run_gateway(Path(sys.argv[1]), rounds)
     except OperatorFault as fault:  # as `gateway.cli` leaves
         print("heatveil:", fault, file=sys.stderr)
         sys.exit(fault.status)

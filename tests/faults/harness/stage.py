@@ -12,8 +12,8 @@ from typing import Any
 
 from gateway.cli.devices import fleet
 from gateway.devices.broker import dynamic
-from gateway.mechanisms import find
-from gateway.service.ledger import price
+from gateway.mechanisms import find_mechanism
+from gateway.service.ledger import compute_round_rho
 from gateway.settings import config
 from tests.processes import find_free_port
 from tests.waiting import eventually
@@ -74,8 +74,10 @@ class Stage:
         self.write(port or broker.port)
         fleet.enrol(self.path)
         self.database: Any = Path(folder, self._given["database"])
-        planned = find("thermal").plan(config.query(config.load(self.path)), [])
-        self.price = price(planned.guarantee)
+        planned = find_mechanism("thermal").plan(
+            config.make_query(config.load_deployment(self.path)), []
+        )
+        self.price = compute_round_rho(planned.guarantee)
 
     def write(self, port: int, **given: Any) -> None:
         """Write the deployment file, with the broker behind this port, and `more` at its end."""
@@ -223,7 +225,7 @@ def locked(site: Stage, stack: ExitStack, plugin: Path) -> Broker:
     folder, known = site.folder / "locked", secrets(site)
     folder.mkdir()
     file = folder / dynamic.FILE
-    file.write_text(dynamic.make_file(SITE, GATEWAY, known, "homeassistant"))
+    file.write_text(dynamic.make_plugin_file(SITE, GATEWAY, known, "homeassistant"))
     file.chmod(0o600)
     more = f"allow_anonymous false\n{LIMITS}plugin {plugin}\nplugin_opt_config_file {file}\n"
     (site.folder / "gateway.password").write_text(known[GATEWAY])

@@ -17,26 +17,26 @@ def early_ack() -> None:
     """The broker is told that a message is safe before anybody has stored it."""
     from gateway.service.intake import writer
 
-    put = writer.Intake.put
+    put = writer.Intake.take_message
 
     def taken(intake: Any, bearer: Any, message: Any) -> None:
-        bearer.ack(message)
+        bearer.acknowledge(message)
         put(intake, bearer, message)
 
-    writer.Intake.put = taken  # type: ignore[method-assign]
+    writer.Intake.take_message = taken  # type: ignore[method-assign]
 
 
 def slow_store(seconds: float = 0.3) -> None:
     """No defence: a disk that takes its time, so that a kill finds something half done."""
     from gateway.store import store
 
-    keep = store.Store.keep
+    keep = store.Store.keep_batch
 
     def late(*args: Any, **words: Any) -> None:
         time.sleep(seconds)
         keep(*args, **words)
 
-    store.Store.keep = late  # type: ignore[method-assign, assignment]
+    store.Store.keep_batch = late  # type: ignore[method-assign, assignment]
 
 
 def slow_commit() -> None:
@@ -54,7 +54,7 @@ def gated() -> None:
 
     from gateway.store import store
 
-    keep, gate = store.Store.keep, Path(sys.argv[1]).with_name("gate")
+    keep, gate = store.Store.keep_batch, Path(sys.argv[1]).with_name("gate")
 
     def late(*args: Any, **words: Any) -> None:
         while gate.exists():
@@ -62,7 +62,7 @@ def gated() -> None:
             time.sleep(0.01)
         keep(*args, **words)
 
-    store.Store.keep = late  # type: ignore[method-assign, assignment]
+    store.Store.keep_batch = late  # type: ignore[method-assign, assignment]
 
 
 def undurable() -> None:
@@ -83,13 +83,13 @@ def untagged() -> None:
     """An acknowledgement goes out whatever connection its message came over."""
     from gateway.service.mqtt.service import Link
 
-    settle = Link.settle
+    settle = Link.acknowledge_batch
 
     def settled(link: Any, receipts: Any, messages: Any) -> None:
         number = link._standing.connections
         settle(link, receipts, [one._replace(token=(number, one.token[1])) for one in messages])
 
-    Link.settle = settled  # type: ignore[method-assign]
+    Link.acknowledge_batch = settled  # type: ignore[method-assign]
 
 
 def short_keepalive() -> None:
@@ -110,7 +110,7 @@ def believing() -> None:
     """Whatever was asked that it does not know of, a ledger is taken for whole."""
     from gateway.store.store import Store
 
-    Store.witness = lambda *_: None  # type: ignore[method-assign, assignment]
+    Store.record_found_round = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
 def waits_for_broker() -> None:
@@ -121,7 +121,7 @@ def waits_for_broker() -> None:
 
     def begun(uplink: Any, *given: Any, **more: Any) -> None:
         begin(uplink, *given, **more)
-        uplink.link.wait(3.0)
+        uplink.link.wait_connected(3.0)
 
     serving.Uplink.__init__ = begun  # type: ignore[method-assign]
 
@@ -137,23 +137,23 @@ def no_checkpoint() -> None:
     """The log of the store is never truncated."""
     from gateway.store import store
 
-    store.Store.checkpoint = lambda *_: None  # type: ignore[method-assign, assignment]
+    store.Store.empty_log = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
 def forgetful() -> None:
     """What came before is not known again."""
     from gateway.service.intake import writer
-    from gateway.service.intake.outcomes import Known
+    from gateway.service.intake.outcomes import KnownFacts
 
-    writer.read_known = lambda *_: Known({}, {}, frozenset())
+    writer.read_known = lambda *_: KnownFacts({}, {}, frozenset())
 
 
 def endless() -> None:
     """A round takes answers for ever."""
     from gateway.service import rounds
 
-    refusal = rounds.OpenRound.refusal
-    rounds.OpenRound.refusal = lambda self, report, now_s, *more: refusal(  # type: ignore[method-assign, assignment]
+    refusal = rounds.OpenRound.find_refusal
+    rounds.OpenRound.find_refusal = lambda self, report, now_s, *more: refusal(  # type: ignore[method-assign, assignment]
         self, report, -1e9, *more
     )
 
@@ -162,7 +162,7 @@ def fragile() -> None:
     """What is wrong with a message is everybody's fault, and ends the thread."""
     from gateway.service.intake import writer
 
-    sift = writer.Door.sift
+    sift = writer.Door.sift_messages
 
     def sifted(*given: Any, **more: Any) -> Any:
         found = sift(*given, **more)
@@ -170,7 +170,7 @@ def fragile() -> None:
             raise ValueError(found.letters[0].why)
         return found
 
-    writer.Door.sift = sifted  # type: ignore[method-assign]
+    writer.Door.sift_messages = sifted  # type: ignore[method-assign]
     writer.Intake._handle_alone = Mock(side_effect=SystemExit)  # type: ignore[method-assign, assignment]
 
 
@@ -200,20 +200,20 @@ def queueing() -> None:
         viewer._waiting[len(viewer._waiting)] = told
         viewer.news.set()
 
-    feed.Viewer.offer = offer  # type: ignore[method-assign]
+    feed.Viewer.offer_event = offer  # type: ignore[method-assign]
 
 
 def told_once() -> None:
     """A broker is told what it is to retain, and never again."""
     from gateway.service.outbox import Outbox
 
-    switch = Outbox.switch
+    switch = Outbox.set_open
 
     def switched(box: Any, open: bool) -> None:
         box._standing.clear()
         switch(box, open)
 
-    Outbox.switch = switched  # type: ignore[method-assign]
+    Outbox.set_open = switched  # type: ignore[method-assign]
 
 
 def inline() -> None:
@@ -242,7 +242,7 @@ def inline() -> None:
 
 # kill -9 of the gateway by itself, at a step that is named: no test could hit it from outside.
 
-STEPS = ("open_round", "post", "close_round", "keep_map", "mark_posted")
+STEPS = ("open_round", "add_letters", "close_round", "keep_map", "mark_posted")
 
 
 def dying(step: str, when: str) -> Callable[[], None]:

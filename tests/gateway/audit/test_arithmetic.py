@@ -30,7 +30,7 @@ from gateway.audit.arithmetic.exact import (
     ratio,
 )
 from gateway.audit.claim import Effort
-from gateway.mechanisms import find
+from gateway.mechanisms import find_mechanism
 from physics.air import AIR_J_PER_M3K
 from physics.instruments import presets
 from physics.rooms.records import Air, Clock, Room, Side, Thermometers, Wall
@@ -246,14 +246,14 @@ def test_a_release_that_averages_or_draws_is_rejected() -> None:
         return thermal.release(round, payloads, rng)
 
     for release in (louder, silent):
-        planted = replace(find("thermal"), subject=of_few_sensors(), release=release)
+        planted = replace(find_mechanism("thermal"), subject=of_few_sensors(), release=release)
         assert any("a release is" in one for one in failed(noise.claims(planted, Effort())))
 
 
 @pytest.mark.long
 def test_a_map_that_is_more_than_its_releases_is_rejected() -> None:
     """A touched release and a lost promise: what is published says more or less."""
-    recover = find("thermal").recover
+    recover = find_mechanism("thermal").recover
 
     def touches(query: Any, releases: Any) -> Any:
         releases[0].values[0] = None
@@ -264,7 +264,7 @@ def test_a_map_that_is_more_than_its_releases_is_rejected() -> None:
         return replace(found, guarantee=found.guarantee._replace(unit="for ever"))
 
     for wrong, words in ((touches, "as they were"), (forgets, "promise")):
-        planted = replace(find("thermal"), subject=of_few_sensors(), recover=wrong)
+        planted = replace(find_mechanism("thermal"), subject=of_few_sensors(), recover=wrong)
         assert any(words in one for one in failed(noise.after_claims(planted, Effort())))
 
 

@@ -19,7 +19,7 @@ from gateway.audit.attacks.device import bound_hit_rate, compare, correlate_nois
 from gateway.audit.bench import Blocks, Device, listen, message
 from gateway.audit.claim import ALPHA, Effort
 from gateway.audit.layers import LAYERS
-from gateway.mechanisms import MECHANISMS, find
+from gateway.mechanisms import MECHANISMS, find_mechanism
 from recovery.disk import plan
 
 # What the end-to-end layer proves from samples: bounds that hold, and see a fault where one is.
@@ -179,7 +179,7 @@ DEVICES = (
 def test_devices_that_tell_their_place_keep_to_what_was_promised(name: str) -> None:
     """Power cuts, thieves of keys and forgers get no more of them than of a thermometer."""
     (layer,) = (one for one in LAYERS if one.name == name)
-    claims = list(layer.run(find("disk"), Effort(first=True)))
+    claims = list(layer.run(find_mechanism("disk"), Effort(first=True)))
 
     assert claims
     assert [f"{one.sentence}: {one.detail}" for one in claims if not one.holds] == []
@@ -264,6 +264,6 @@ def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
         "make_limits": generous,
     }
     subject: Any = SimpleNamespace(**{name: getattr(places, name) for name in dir(places)} | line)
-    found = side_channels.words_claims(replace(find("disk"), subject=subject), Effort())
+    found = side_channels.words_claims(replace(find_mechanism("disk"), subject=subject), Effort())
 
     assert any("adds up to epsilon" in one.sentence for one in found if not one.holds)

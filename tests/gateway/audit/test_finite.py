@@ -27,7 +27,7 @@ from gateway.audit.arithmetic import finite, readings, sensitivity
 from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh
 from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Claim, Effort
-from gateway.mechanisms import Verbs, find
+from gateway.mechanisms import Verbs, find_mechanism
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
 from physics.rooms.respond import respond, respond_day
 from recovery import thermal
@@ -288,7 +288,7 @@ def test_counts_become_the_grains_that_are_planned_for() -> None:
 # Noise that many devices bring together: known mistakes are planted, and found.
 
 
-MECHANISM = find("quadtree")
+MECHANISM = find_mechanism("quadtree")
 Failed = Callable[..., list[str]]
 
 

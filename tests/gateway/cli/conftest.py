@@ -18,8 +18,8 @@ from edge.core.records import Release
 from edge.mechanisms.thermal import Params
 from gateway.devices.enrol.enrol import load_devices
 from gateway.service import drawing, steps
-from gateway.service.intake.outcomes import Again
-from gateway.service.ledger import Charge, price
+from gateway.service.intake.outcomes import SecondAnswer
+from gateway.service.ledger import Charge, compute_round_rho
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
@@ -98,11 +98,11 @@ def kept(tmp_path: Path, kept_before: Path, heatveil: Callable[..., Any]) -> Kep
 
 
 def _live(site: Path) -> Kept:
-    deployment = config.load(site)
-    query, devices = config.query(deployment), load_devices(deployment.site.devices, "seen")
-    store = Store.of(deployment)
+    deployment = config.load_deployment(site)
+    query, devices = config.make_query(deployment), load_devices(deployment.site.devices, "seen")
+    store = Store.open_for(deployment)
     plan = thermal.plan(query, [])
-    rho = price(plan.guarantee)
+    rho = compute_round_rho(plan.guarantee)
     asked = [steps.sign_round(plan._replace(number=n), n, devices) for n in (1, 2)]
     for one in asked:
         one = one._replace(planned=one.name)
@@ -111,9 +111,9 @@ def _live(site: Path) -> Kept:
     values = [round(2 * scale * math.exp(-((x - 1.5) ** 2) / 4)) for x in range(6)]
     release = Release(asked[0].plan, values, 5)
     solver = SimpleNamespace(recover=lambda _name, q, rs: thermal.recover(q, rs))
-    found = drawing.draw(solver, "seen", query, [release], drawing.Turnout(5, 6, 0, 1))
+    found = drawing.draw_map(solver, "seen", query, [release], drawing.Turnout(5, 6, 0, 1))
     store.close_round(asked[0].name, values, 5)
     store.keep_map(asked[0].name, found.body)
-    store.keep((), extra=[Again(asked[0].name, Charge(rho / 2, "node-3"), b"frame")])
+    store.keep_batch((), extra=[SecondAnswer(asked[0].name, Charge(rho / 2, "node-3"), b"frame")])
     store.close()
     return Kept(site, rho, json.loads(found.body))

@@ -13,15 +13,15 @@ import pytest
 from edge.host import post
 from gateway.faults import OperatorFault
 from gateway.service import homeassistant
-from gateway.service.intake.outcomes import Kept
-from gateway.service.mqtt.access import gateway_session
+from gateway.service.intake.outcomes import CountedReport
+from gateway.service.mqtt.access import make_gateway_session
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from gateway.store import sqlite
 from gateway.store.opening import lock_store
-from gateway.store.places import place_of
+from gateway.store.places import find_place
 from gateway.store.store import Store
 from tests import sites
 from tests.waiting import find_kept
@@ -39,9 +39,9 @@ def site(tmp_path: Path) -> Path:
     return path
 
 
-def _batch(seq: int) -> list[Kept]:
+def _batch(seq: int) -> list[CountedReport]:
     name = seq.to_bytes(4, "big")
-    return [Kept(f"node-{n}", 1, seq, name, b"frame %d" % seq, KEY) for n in range(50)]
+    return [CountedReport(f"node-{n}", 1, seq, name, b"frame %d" % seq, KEY) for n in range(50)]
 
 
 def test_a_backup_under_writes_is_of_one_moment(
@@ -53,7 +53,7 @@ def test_a_backup_under_writes_is_of_one_moment(
 
     def write() -> None:
         while not over.is_set():
-            store.keep(_batch(written[0] + 1))
+            store.keep_batch(_batch(written[0] + 1))
             written[0] += 1
 
     thread = threading.Thread(target=write)
@@ -80,7 +80,7 @@ def test_a_backup_under_writes_is_of_one_moment(
         thread.join()
         store.close()
     found = Store(tmp_path / "copy4.sqlite", "lab")
-    found.keep(_batch(10**6))
+    found.keep_batch(_batch(10**6))
     found.close()
     assert written[0] > 5
 
@@ -129,14 +129,14 @@ def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(
     def starting(connection: sqlite3.Connection) -> dict[str, int]:
         if not started:
             started.append(Store(path, "lab"))
-            started[0].keep(_batch(1))
+            started[0].keep_batch(_batch(1))
         return real(connection)
 
     monkeypatch.setattr(sqlite, "_rows", starting)
     with pytest.raises(OperatorFault, match="a gateway was started meanwhile"):
-        sqlite.backup(path, out)
+        sqlite.backup_store(path, out)
     assert not out.exists()
-    sqlite.backup(path, out)  # while it runs
+    sqlite.backup_store(path, out)  # while it runs
     started[0].close()
     with closing(sqlite3.connect(out)) as copy:
         assert copy.execute("SELECT count(*) FROM reports").fetchone() == (50,)
@@ -191,10 +191,10 @@ def test_nothing_is_asked_on_what_was_deleted_so_that_no_budget_comes_back(
     # 4: systemd starts no gateway again, which would be in vain every ten seconds.
     assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 4
     with (
-        closing(Store.of(config.load(kept.path))) as store,
+        closing(Store.open_for(config.load_deployment(kept.path))) as store,
         pytest.raises(OperatorFault, match="has been deleted"),
     ):
-        store.check("any promise", kept.rho)
+        store.check_promise("any promise", kept.rho)
 
 
 def retained(broker: Mqtt, topics: list[str]) -> set[str]:
@@ -206,20 +206,20 @@ def test_the_broker_forgets_the_map_what_was_announced_and_what_waits(
     kept: Any, heatveil: Heatveil, reachable: Mqtt
 ) -> None:
     """A map that stays retained there is read by whoever subscribes next; the round stays."""
-    deployment = config.load(kept.path)
+    deployment = config.load_deployment(kept.path)
     last = post.map_topic("seen", "thermal")
     asked, data = "heatveil/1/seen/round/thermal", "heatveil/1/seen/node-1/data"
-    note = homeassistant.locate_note(deployment)
+    note = homeassistant.locate_topics_note(deployment)
     note.write_text('["elsewhere/device/heatveil_seen/config"]')
-    topics = [last, *homeassistant.retained_topics(deployment)]
+    topics = [last, *homeassistant.list_retained_topics(deployment)]
     with Pump("gateway") as pump:
-        session = gateway_session("seen")
-        link = Link(reachable, session, pump, subscribe=[data]).wait()
+        session = make_gateway_session("seen")
+        link = Link(reachable, session, pump, subscribe=[data]).wait_connected()
         for topic in (*topics, asked):
             link.publish(topic, b"{}", retain=True)
         assert link.wait_until_sent(5)
         link.close()
-        device = Link(reachable, "node-1", pump, lasting=False).wait()
+        device = Link(reachable, "node-1", pump, lasting=False).wait_connected()
         device.publish(data, b"a report that waits for the gateway")
         assert device.wait_until_sent(5)
         device.close()
@@ -231,7 +231,7 @@ def test_the_broker_forgets_the_map_what_was_announced_and_what_waits(
     assert not note.exists()
     assert find_kept(reachable, data, session=session) == []
     with Pump("again") as pump:
-        link = Link(reachable, "again", pump, lasting=False).wait()
+        link = Link(reachable, "again", pump, lasting=False).wait_connected()
         link.publish(asked, b"", retain=True)
         link.close()
 
@@ -243,7 +243,7 @@ def test_what_waits_for_a_gateway_on_another_database_is_left(
     monkeypatch.setenv("HEATVEIL_MQTT__PORT", str(mosquitto.port))
     last, asked = post.map_topic("seen", "thermal"), "heatveil/1/seen/round/thermal"
     with Pump("other") as pump:
-        link = Link(mosquitto, "other", pump, lasting=False).wait()
+        link = Link(mosquitto, "other", pump, lasting=False).wait_connected()
         link.publish(last, b"{}", retain=True)
         link.publish(asked, b"a round of another database, and a MAC", retain=True)
         assert link.wait_until_sent(5)
@@ -323,7 +323,7 @@ def test_who_says_no_deletes_nothing(
 
 def test_where_a_gateway_runs_nobody_is_asked(kept: Any, heatveil: Heatveil) -> None:
     """An answer that cannot be followed is not asked for."""
-    with lock_store(place_of(config.load(kept.path))):
+    with lock_store(find_place(config.load_deployment(kept.path))):
         said = heatveil("delete", "--config", kept.path)
 
     assert (said.status, said.out) == (1, "")

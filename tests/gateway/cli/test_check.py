@@ -16,12 +16,12 @@ import pytest
 
 from gateway.cli import check_files
 from gateway.devices.broker import certificates, dynamic
-from gateway.devices.broker.doors import find_folder
+from gateway.devices.broker.doors import find_broker_folder
 from gateway.service.operate.health import Health
 from gateway.service.telling import make_quarantine_event
 from gateway.settings import config, roomfile
 from gateway.store.opening import lock_store
-from gateway.store.places import place_of
+from gateway.store.places import find_place
 from gateway.store.reader import Reader
 from gateway.store.store import Store
 from gateway.web.server import Page
@@ -109,7 +109,9 @@ def test_a_broker_whose_files_do_not_count_is_no_fault(
         word.chmod(0o600)
         edited(site, "insecure", 'username = "gateway"\npassword_file = "word"\ninsecure')
     else:
-        (file := find_folder(config.load(site).mqtt, site) / dynamic.FILE).parent.mkdir()
+        (
+            file := find_broker_folder(config.load_deployment(site).mqtt, site) / dynamic.FILE
+        ).parent.mkdir()
         file.write_text("of another time")
     said = heatveil("check", site)
 
@@ -122,7 +124,7 @@ def test_a_new_deployment_is_told_its_next_command_and_no_more(
 ) -> None:
     """One thing at a time, in the order in which they are made; what is wrong by itself stays."""
     path = tmp_path / "site.toml"
-    path.write_text(config.sample().replace("[page]", "[page]\ntoken_file = 'none'"))
+    path.write_text(config.make_sample().replace("[page]", "[page]\ntoken_file = 'none'"))
     found = []
     for words in (None, ("enrol", "--config", path), ("broker", "init", "--config", path)):
         made = heatveil(*words) if words else None
@@ -164,7 +166,7 @@ def test_where_the_key_of_a_round_may_not_lie_is_found_before_serve_refuses_it(
     monkeypatch.setenv("HEATVEIL_PAGE__PORT", str(taken.getsockname()[1]))
     path = tmp_path / "site" / "gateway.toml"
     path.parent.mkdir()
-    path.write_text(config.sample("ranks"))
+    path.write_text(config.make_sample("ranks"))
     before = sorted(tmp_path.rglob("*"))
 
     with taken:
@@ -179,7 +181,7 @@ def test_a_door_that_moves_is_known_from_one_that_stands(tmp_path: Path) -> None
     moves.write_text(office)
     stands.write_text(re.sub(r"(?m)^open = .*$", 'open = [["07:00", "20:00"]]', office))
 
-    assert [roomfile.doors_move(path) for path in (moves, stands)] == [True, False]
+    assert [roomfile.has_moving_door(path) for path in (moves, stands)] == [True, False]
 
 
 def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) -> None:
@@ -194,11 +196,11 @@ def test_secrets_that_others_can_read_are_named(site: Path, heatveil: Heatveil) 
 
 def test_a_port_that_another_program_has_is_a_fault(site: Path, heatveil: Heatveil) -> None:
     """`serve` would end at it; that a gateway runs explains its own port, and not the broker's."""
-    deployment = config.load(site)
+    deployment = config.load_deployment(site)
     with socket.create_server((deployment.page.host, deployment.page.port)):
         alone = heatveil("check", site)
         edited(site, f"port = {deployment.mqtt.port}", f"port = {deployment.page.port}")
-        with lock_store(place_of(deployment)):
+        with lock_store(find_place(deployment)):
             beside = heatveil("check", site)
     assert (alone.status, faults(alone)) == (beside.status, faults(beside)) == (1, ["page"])
 
@@ -207,7 +209,7 @@ def test_page_and_health_are_two_ports(
     site: Path, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two that listen at one port the second would end the gateway."""
-    port = config.load(site).page.port
+    port = config.load_deployment(site).page.port
     monkeypatch.setenv("HEATVEIL_PAGE__HEALTH_PORT", str(port))
 
     assert faults(heatveil("check", site)) == ["config"]
@@ -215,10 +217,10 @@ def test_page_and_health_are_two_ports(
 
 def test_a_gateway_that_runs_has_its_port(site: Path, heatveil: Heatveil) -> None:
     """Beside it the operator is not sent to look for another port."""
-    deployment = config.load(site)
+    deployment = config.load_deployment(site)
     with (
         socket.create_server((deployment.page.host, deployment.page.port)),
-        lock_store(place_of(deployment)),
+        lock_store(find_place(deployment)),
     ):
         said, twice = heatveil("check", site), heatveil("serve", "--config", site)
         edited(site, "[page]", '[page]\npicture = "none.png"')
@@ -239,7 +241,7 @@ def test_certificates_are_told_before_they_expire(tmp_path: Path, days: float, g
     made = datetime.now(UTC) - timedelta(days=certificates.SERVER_DAYS - days)
     signer = certificates.make_authority("x", made)
     shown = certificates.make_server(["localhost"], signer, made)
-    left = check_files.days_left(shown.certificate)
+    left = check_files.count_days_left(shown.certificate)
 
     assert abs(left - days) < 0.01
     assert check_files.judge_certificate("mqtt", "it", left).grade == grade
@@ -254,7 +256,7 @@ def test_a_broker_that_another_site_was_made_for_is_a_fault(
     """A copied [mqtt] finds a broker that answers, and not one message passes it."""
     folder = site.parent / "broker"
     folder.mkdir(exist_ok=True)
-    allowed = f"heatveil/{topic.format(config.load(site).site.name)}"
+    allowed = f"heatveil/{topic.format(config.load_deployment(site).site.name)}"
     (folder / "gateway.password").write_text("word")
     (folder / "dynamic-security.json").write_text(json.dumps({"topic": allowed}))
     named = '[mqtt]\nusername = "gateway"\npassword_file = "broker/gateway.password"'
@@ -273,7 +275,7 @@ def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     assert heatveil("broker", "init", "--config", site).status == 0
     command = [need("mosquitto"), "-c", site.parent / "broker" / "mosquitto.conf"]
     with processes.Child(command, stderr=subprocess.DEVNULL) as child:
-        answers(config.load(site).mqtt.port)
+        answers(config.load_deployment(site).mqtt.port)
         good = heatveil("check", site, "--connect")
         (site.parent / "broker" / "gateway.password").write_text("wrong")
         bad = heatveil("check", site, "--connect")
@@ -319,12 +321,12 @@ def test_copies_in_which_nothing_is_ever_deleted_are_named(kept: Any, heatveil: 
 
 def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
     """Over the real page, on the port of the deployment file."""
-    health, page = Health("store", "broker"), config.load(site).page
+    health, page = Health("store", "broker"), config.load_deployment(site).page
     with Page(page.host, page.port, health=health) as running:
-        health.say("store", True)
-        health.say("broker", False, "nobody answers there")
+        health.set_part("store", True)
+        health.set_part("broker", False, "nobody answers there")
         half = heatveil("health", "--config", site)
-        health.say("broker", True)
+        health.set_part("broker", True)
         whole = heatveil("health", "--url", running.url)
 
     assert half.status == 1
@@ -341,8 +343,8 @@ def test_health_shows_its_token_and_names_one_that_is_missing_or_wrong(
     for name in ("right", "wrong"):
         (tmp_path / name).write_text(f"the-{name}-token-of-the-page\n")
         (tmp_path / name).chmod(0o600)
-    health, page = Health("store"), config.load(site).page
-    health.say("store", True)
+    health, page = Health("store"), config.load_deployment(site).page
+    health.set_part("store", True)
     token = "the-right-token-of-the-page"
     with Page(page.host, page.port, health=health, token=token) as running:
         said = [
@@ -358,14 +360,14 @@ def test_health_shows_its_token_and_names_one_that_is_missing_or_wrong(
 
 def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatveil) -> None:
     """A gateway works without a device that floods, but somebody should look after it."""
-    deployment = config.load(site)
-    store = Store.of(deployment)
-    reader = Reader(place_of(deployment))
+    deployment = config.load_deployment(site)
+    store = Store.open_for(deployment)
+    reader = Reader(find_place(deployment))
     health, page = Health("store"), deployment.page
     with Page(page.host, page.port, health=health, reader=reader) as running:
-        health.say("store", True)
+        health.set_part("store", True)
         before = heatveil("health", "--config", site)
-        running.feed.put(make_quarantine_event({"node-3": ("it rings at night", 1.0)}))
+        running.feed.put_event(make_quarantine_event({"node-3": ("it rings at night", 1.0)}))
         told = heatveil("health", "--config", site)
         as_json = json.loads(heatveil("health", "--config", site, "--json").out)
     reader.close()

@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 
 from gateway import cli
-from gateway.cli import load_all, play
-from gateway.cli.config import collect_explanations, describe
+from gateway.cli import load_program, play
+from gateway.cli.config import collect_key_explanations, make_schema
 from gateway.cli.records import report
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -25,7 +25,7 @@ from .conftest import Kept
 
 # The command as one types it: what it answers to, and how it leaves.
 
-TOP: Any = load_all()
+TOP: Any = load_program()
 COMMANDS = sorted(name for name, one in TOP.commands.items() if not hasattr(one, "commands"))
 PROGRAM = Path(sys.executable).with_name("heatveil")
 
@@ -55,7 +55,7 @@ def test_help_does_not_wait_for_numpy() -> None:
 
 def test_our_own_faults_show_their_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug dressed up as the operator's fault would never be reported."""
-    monkeypatch.setattr(play, "play", Mock(side_effect=ZeroDivisionError))
+    monkeypatch.setattr(play, "play_and_write", Mock(side_effect=ZeroDivisionError))
 
     with pytest.raises(ZeroDivisionError):
         cli.main(["play", "thermal"])
@@ -65,7 +65,9 @@ def test_a_machine_that_is_too_small_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, heatveil: Callable[..., Any]
 ) -> None:
     """A room of 40,000 sensors and 160,000 cells asks for 47.7 GiB: no bug of ours."""
-    monkeypatch.setattr(play, "play", Mock(side_effect=MemoryError("Unable to allocate 47.7 GiB")))
+    monkeypatch.setattr(
+        play, "play_and_write", Mock(side_effect=MemoryError("Unable to allocate 47.7 GiB"))
+    )
     said = heatveil("play", "thermal")
 
     assert "47.7 GiB" in said.refusal
@@ -103,12 +105,12 @@ def test_a_level_that_is_none_is_refused_by_every_command(
 # The deployment file explained: the sample loads, and the schema says what the program says.
 
 Heatveil = Callable[..., Any]
-SAMPLE = tomllib.loads(config.sample())
+SAMPLE = tomllib.loads(config.make_sample())
 
 
 def accepts(given: Any) -> bool:
     """Return what an editor says of a file."""
-    validator = jsonschema.Draft202012Validator(describe())
+    validator = jsonschema.Draft202012Validator(make_schema())
     return bool(validator.is_valid(given))
 
 
@@ -131,8 +133,8 @@ def test_the_sample_is_printed_as_it_is_and_loads(tmp_path: Path, heatveil: Heat
     said = heatveil("config", "--sample")
     (tmp_path / "gateway.toml").write_text(said.out)
 
-    assert said.out == config.sample()
-    assert config.load(tmp_path / "gateway.toml").site.name == "lab"
+    assert said.out == config.make_sample()
+    assert config.load_deployment(tmp_path / "gateway.toml").site.name == "lab"
     assert heatveil("config").out == said.out
 
 
@@ -141,7 +143,7 @@ def test_the_schema_is_json_schema_and_takes_the_sample(heatveil: Heatveil) -> N
     printed = json.loads(heatveil("config", "--schema").out)
     jsonschema.Draft202012Validator.check_schema(printed)
 
-    assert printed == describe()
+    assert printed == make_schema()
     assert accepts(SAMPLE)
 
 
@@ -176,8 +178,8 @@ def test_editor_and_program_agree(table: str, key: str, value: Any) -> None:
 
 def test_every_key_of_the_sample_is_explained_and_every_key_is_in_it() -> None:
     """A key that only the code knows is a key that nobody uses."""
-    schema = describe()
-    words = collect_explanations()
+    schema = make_schema()
+    words = collect_key_explanations()
     named = {"port", "username", "delta", "mechanism", "calibration"}  # say it themselves
     for table, reference in schema["properties"].items():
         keys = schema["$defs"][reference["$ref"].rpartition("/")[2]]["properties"]
@@ -221,7 +223,7 @@ def test_a_day_without_rounds_is_refused(kept: Kept, heatveil: Heatveil, tmp_pat
 def test_nobody_is_named_with_when_he_left(reads: str, named: bool) -> None:
     """Where devices are people the page, which is passed on, says how many were not heard."""
     row = SimpleNamespace(name="anna", quarantine=None, alarm=None, clock=None, last_s=30.0)
-    reader: Any = SimpleNamespace(devices=lambda: [row])
+    reader: Any = SimpleNamespace(list_devices=lambda: [row])
     last: Any = SimpleNamespace(opened_s=60.0)
 
     said = report._devices(reader, last, reads)

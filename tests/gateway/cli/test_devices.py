@@ -20,15 +20,15 @@ from edge.core.budget import Files, Limits
 from edge.core.entropy import Identity
 from edge.core.window import open_budget
 from edge.host.enrol import Ram, provision
-from gateway.cli.devices.change import Change, Halves
+from gateway.cli.devices.change import DeviceChange, DeviceFiles
 from gateway.devices.broker import dynamic
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.kit import boardfile, settings
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find, first_round
-from gateway.mechanisms.thermal.granting import grant
-from gateway.service.intake.outcomes import Again, Kept
-from gateway.service.ledger import Charge, price
+from gateway.mechanisms import find_mechanism, plan_first_round
+from gateway.mechanisms.thermal.granting import make_first_limits
+from gateway.service.intake.outcomes import CountedReport, SecondAnswer
+from gateway.service.ledger import Charge, compute_round_rho
 from gateway.service.mqtt import access
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -67,7 +67,9 @@ class Site(NamedTuple):
 
     def may_come(self, name: str, password: str) -> bool:
         with Pump("try") as pump:
-            own = access.as_device(config.load(self.path).mqtt, name, password)
+            own = access.make_device_settings(
+                config.load_deployment(self.path).mqtt, name, password
+            )
             return may_come(pump, own, "lab")
 
     @contextmanager
@@ -76,7 +78,7 @@ class Site(NamedTuple):
         with processes.Child(
             [self.program, "-c", configuration], stderr=subprocess.DEVNULL
         ) as child:
-            self.answers(config.load(self.path).mqtt.port)
+            self.answers(config.load_deployment(self.path).mqtt.port)
             try:
                 yield
             finally:
@@ -95,7 +97,9 @@ def make(
     def made(sample: str | None = None) -> Site:
         plugin()
         path = tmp_path / "gateway.toml"
-        text = (sample or config.sample()).replace("port = 8883", f"port = {find_free_port()}")
+        text = (sample or config.make_sample()).replace(
+            "port = 8883", f"port = {find_free_port()}"
+        )
         path.write_text(text.replace("count = 50 ", "count = 4 "))
         site = Site(path, need("mosquitto"), answers, heatveil)
         assert heatveil("enrol", "--config", path).status == 0
@@ -106,8 +110,8 @@ def make(
 
 
 def in_file(site: Site, name: str, password: str) -> bool:
-    held = dynamic.parse((site.path.with_name("broker") / dynamic.FILE).read_text())
-    return dynamic.holds(held, {name: password})
+    held = dynamic.parse_plugin_file((site.path.with_name("broker") / dynamic.FILE).read_text())
+    return dynamic.has_all_clients(held, {name: password})
 
 
 def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
@@ -118,8 +122,10 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
     old = site.secrets.devices[2]
     with site.broker():
         with Pump("fleet") as pump:
-            own = access.as_device(config.load(site.path).mqtt, "node-2", old.link_key.hex())
-            with_state = Link(own, "heatveil-lab-node-2", pump).wait()
+            own = access.make_device_settings(
+                config.load_deployment(site.path).mqtt, "node-2", old.link_key.hex()
+            )
+            with_state = Link(own, "heatveil-lab-node-2", pump).wait_connected()
             with_state.publish(wire.topic("lab", "node-2", "state"), b"ready", retain=True)
             assert with_state.wait_until_sent(5)
             with_state.close()
@@ -135,7 +141,9 @@ def test_a_device_goes_and_a_board_takes_its_place_while_the_broker_runs(
         assert "node-2" not in site.devices.by_name
         assert "node-2" not in {one.identity.name for one in site.secrets.devices}
         assert not list(state.glob("node-2.*"))
-        with hearing(config.load(site.path).mqtt, wire.topic("lab", "+", "state")) as heard:
+        with hearing(
+            config.load_deployment(site.path).mqtt, wire.topic("lab", "+", "state")
+        ) as heard:
             time.sleep(0.3)
         assert heard == []
 
@@ -207,7 +215,7 @@ def test_a_store_that_fails_is_let_go_of(
     """Who holds it on would keep the gateway from it."""
     site = make()
     spend(site, 1)
-    monkeypatch.setattr(Store, "free", Mock(side_effect=OperatorFault("no room")))
+    monkeypatch.setattr(Store, "let_back", Mock(side_effect=OperatorFault("no room")))
     with patch.object(Store, "close", autospec=True, side_effect=Store.close) as close:
         said = site.run("remove", "node-3")
 
@@ -285,8 +293,8 @@ def test_a_clock_that_jumped_is_listed_with_what_happens_next(make: Callable[...
     site = make()
     key_id = site.devices.by_name["node-2"].key_id
     with closing(Store(site.path.with_name("heatveil.sqlite"), "lab")) as store:
-        store.keep([Kept("node-2", 1, 1, b"name", b"frame", key_id)])
-        store.keep_jumped(["node-2"])
+        store.keep_batch([CountedReport("node-2", 1, 1, b"name", b"frame", key_id)])
+        store.keep_jumped_clocks(["node-2"])
     before, line, after = site.run("list").out.splitlines()[1:4]
 
     assert re.search(r"ago, CLOCK: its clock jumped in a sleep, .* comes back later, after", line)
@@ -298,11 +306,11 @@ class Killed(BaseException):
 
 
 STEPS = {
-    "the broker": "gateway.cli.devices.change.Change._at_broker",
-    "the limits": "gateway.devices.enrol.limitsfile.save",
+    "the broker": "gateway.cli.devices.change.DeviceChange._at_broker",
+    "the limits": "gateway.devices.enrol.limitsfile.save_limits",
     "the fleet": "gateway.devices.enrol.enrol.save_devices",
-    "its file": "gateway.cli.devices.change.Halves.finish",
-    "its keys": "gateway.cli.devices.change.Halves.drop",
+    "its file": "gateway.cli.devices.change.DeviceFiles.finish_board_file",
+    "its keys": "gateway.cli.devices.change.DeviceFiles.forget_device",
 }
 
 
@@ -367,10 +375,10 @@ def test_a_kill_at_any_step_is_named_and_the_same_command_mends_it(
 
 def spend(site: Site, rounds: int, *, exactly: bool = False) -> None:
     """Charge so many rounds, as a gateway does; exactly: within the budget of the deployment."""
-    deployment = config.load(site.path)
-    planned = find(deployment.rounds.mechanism).plan(config.query(deployment), [])
-    whole = price(planned.guarantee) * deployment.privacy.readings
-    with closing(Store.of(deployment)) as store:
+    deployment = config.load_deployment(site.path)
+    planned = find_mechanism(deployment.rounds.mechanism).plan(config.make_query(deployment), [])
+    whole = compute_round_rho(planned.guarantee) * deployment.privacy.readings
+    with closing(Store.open_for(deployment)) as store:
         for number in range(1, rounds + 1):
             asked = sign_round(planned, number, site.devices)._replace(planned=b"%04d" % number)
             assert store.open_round(asked, whole if exactly else Fraction(10**6)) == ""
@@ -391,14 +399,16 @@ def test_new_keys_do_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     Of 24 readings 10 are asked: the new key has 14 of them, at the very price of each.
     """
     site = make()
-    whole = Limits(*grant(config.query(config.load(site.path)), 3600.0))
+    whole = Limits(
+        *make_first_limits(config.make_query(config.load_deployment(site.path)), 3600.0)
+    )
     price = budget.price(whole, whole.exponent, whole.variance)
     assert whole.budget == 24 * price
     spend(site, 10)
     site.run("remove", "node-3")
     assert site.run("add", "attic").status == 0
     assert Limits(*site.board("attic")["limits"]) == whole._replace(budget=14 * price)
-    given = limitsfile.load(site.path.with_name("devices.json"), site.devices)
+    given = limitsfile.load_limits(site.path.with_name("devices.json"), site.devices)
     assert given["attic"].before == 10 * price
     assert given["node-0"].before == 0
 
@@ -417,14 +427,14 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
 
     Nano-rho of the one taken from nano-rho of the other would be a part of an answer too many.
     """
-    text = config.sample("disk").replace('epsilon = "7/2"', 'epsilon = "38/1"')
+    text = config.make_sample("disk").replace('epsilon = "7/2"', 'epsilon = "38/1"')
     text = text.replace("readings = 1 ", "readings = 24 ").replace("devices = 2000", "devices = 4")
     site = make(sample=text)
-    asked = config.query(config.load(site.path))
-    whole = Limits(*find("disk").serving.limits(asked, 3600.0))
+    asked = config.make_query(config.load_deployment(site.path))
+    whole = Limits(*find_mechanism("disk").serving.limits(asked, 3600.0))
     spend(site, 10)
     assert site.run("rotate", "node-1", "--keys").status == 0
-    given = limitsfile.load(site.path.with_name("devices.json"), site.devices)["node-1"]
+    given = limitsfile.load_limits(site.path.with_name("devices.json"), site.devices)["node-1"]
 
     assert given.limits == whole._replace(budget=whole.budget // 24 * 14)
     assert given.before == whole.budget // 24 * 10
@@ -433,13 +443,15 @@ def test_new_keys_bring_the_answers_that_are_left_of_a_pure_promise(
 def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> None:
     """What a device said beyond the rounds, its sensor has said: its successor has less."""
     site = make()
-    whole = Limits(*grant(config.query(config.load(site.path)), 3600.0))
+    whole = Limits(
+        *make_first_limits(config.make_query(config.load_deployment(site.path)), 3600.0)
+    )
     price = budget.price(whole, whole.exponent, whole.variance)
     spend(site, 10)
-    with closing(Store.of(config.load(site.path))) as store:
+    with closing(Store.open_for(config.load_deployment(site.path))) as store:
         for name in ("node-2", "node-3"):
-            one = Charge(store.charges()[0].rho, name)
-            store.keep([], [], [Again(b"%04d" % 1, one, name.encode())])
+            one = Charge(store.list_charges()[0].rho, name)
+            store.keep_batch([], [], [SecondAnswer(b"%04d" % 1, one, name.encode())])
     site.run("remove", "node-3")
     assert site.run("add", "attic").status == 0
 
@@ -448,13 +460,13 @@ def test_another_name_does_not_bring_a_new_budget(make: Callable[..., Site]) -> 
 
 def test_no_wall_clock_makes_a_new_key_a_new_budget(make: Callable[..., Site]) -> None:
     """Rounds charged by a clock of 1970 are no old ones: the key begins with a spent window."""
-    text = config.sample().replace("readings = 24 ", "readings = 26\nwindow_h = 24 ")
+    text = config.make_sample().replace("readings = 24 ", "readings = 26\nwindow_h = 24 ")
     site = make(sample=text)
     spend(site, 1)
-    with closing(Store.of(config.load(site.path))) as store:
+    with closing(Store.open_for(config.load_deployment(site.path))) as store:
         with store.engine.begin() as connection:
             connection.execute(update(charges).values(at_s=0.0))
-        assert store.charges() == ()
+        assert store.list_charges() == ()
 
     said = site.run("rotate", "node-1", "--keys")
     assert (said.status, "silent for up to 26 h" in said.out) == (0, True)
@@ -469,7 +481,7 @@ def test_more_than_was_promised_is_given_to_no_device(make: Callable[..., Site])
     spend(site, 10, exactly=True)
     text = site.path.read_text()
     site.path.write_text(re.sub(r"(?m)^readings = \d+", "readings = 48", text))
-    assert config.load(site.path).privacy.readings == 48
+    assert config.load_deployment(site.path).privacy.readings == 48
     before = site.secrets
     for words in (("node-1", "--keys"), ("node-1", "--keys", "--new-budget")):
         said = site.run("rotate", *words)
@@ -494,9 +506,9 @@ def test_somebody_whom_the_operator_let_in_is_not_overwritten(make: Callable[...
     site = make()
     site.run("remove", "node-3")
     path = site.path.with_name("broker") / dynamic.FILE
-    held = dynamic.parse(path.read_text())
+    held = dynamic.parse_plugin_file(path.read_text())
     held["clients"].append(dynamic.make_client("dashboard", "sesame", "reads", bytes(12)))
-    path.write_text(dynamic.dump(held))
+    path.write_text(dynamic.format_plugin_file(held))
     resting = site.run("add", "dashboard")
     with site.broker():
         running = site.run("add", "dashboard")
@@ -510,10 +522,10 @@ def test_rights_that_somebody_widened_are_named_and_mended(make: Callable[..., S
     """A device that may write everywhere is a hole, whoever made it."""
     site = make()
     path = site.path.with_name("broker") / dynamic.FILE
-    held = dynamic.parse(path.read_text())
-    (role,) = [one for one in held["roles"] if one["rolename"] == dynamic.name_role("node-1")]
+    held = dynamic.parse_plugin_file(path.read_text())
+    (role,) = [one for one in held["roles"] if one["rolename"] == dynamic.make_role_name("node-1")]
     role["acls"].append({"acltype": "publishClientSend", "topic": "#", "allow": True})
-    path.write_text(dynamic.dump(held))
+    path.write_text(dynamic.format_plugin_file(held))
     (found,) = faults(site)
     assert "other rights for node-1" in found
     assert site.run("rotate", "node-1").status == 0
@@ -529,7 +541,7 @@ def test_who_comes_later_may_answer_what_the_others_may(
 ) -> None:
     """Under a key holder, and where a gateway is trusted; else each round would be refused."""
     path, agreed = tmp_path / "gateway.toml", ["--central", central] * bool(central)
-    text = re.sub(r"(?m)^(ca_file|username|password_file) .*\n", "", config.sample(mechanism))
+    text = re.sub(r"(?m)^(ca_file|username|password_file) .*\n", "", config.make_sample(mechanism))
     text = re.sub(r"(?m)^(count|devices) = \d+", r"\1 = 4", text)
     text = text.replace("# insecure", "insecure").replace("keyholder = false", "keyholder = true")
     path.write_text(text)
@@ -541,7 +553,9 @@ def test_who_comes_later_may_answer_what_the_others_may(
     ):
         said = heatveil(*command, "--config", path)
         assert said.status == 0, said.err
-    held = enrol.load_devices(tmp_path / "devices.json", config.load(path).site.name).by_name
+    held = enrol.load_devices(
+        tmp_path / "devices.json", config.load_deployment(path).site.name
+    ).by_name
 
     assert held.keys() == {"node-0", "node-1", "node-2", "attic"}
     assert {(one.mode, one.central) for one in held.values()} == {(mode, central)}
@@ -575,15 +589,15 @@ def square(tmp_path: Path, heatveil: Any) -> Path:
 
 def hand_out(path: Path, name: str) -> None:
     """Make a board's file of a device of secure sums."""
-    with Change(path, name) as change:
+    with DeviceChange(path, name) as change:
         change.add(None, False)
 
 
 def test_who_has_spoken_in_the_fleet_goes_to_no_board(square: Path) -> None:
     """Two of one key would draw one noise; nor can anybody join who was not enrolled."""
     kept = enrol.load_secrets(square.with_name("secrets.json"), "square")
-    with budgets.open_folder(square.with_name(budgets.STATE)) as place:
-        budgets.boot(kept, place)
+    with budgets.open_slot_folder(square.with_name(budgets.STATE)) as place:
+        budgets.boot_devices(kept, place)
 
     with pytest.raises(OperatorFault, match="already run"):
         hand_out(square, "node-3")
@@ -597,16 +611,16 @@ def test_a_board_that_was_half_handed_out_is_nobody_twice(
 ) -> None:
     """Whenever the machine stops: its file has no name before the fleet has lost its keys."""
     file, kept = square.with_name("node-3.device.json"), square.with_name("secrets.json")
-    for step in ("drop", "finish"):
+    for step in ("forget_device", "finish_board_file"):
         with monkeypatch.context() as patch:
-            patch.setattr(Halves, step, lambda *_: 1 // 0)
+            patch.setattr(DeviceFiles, step, lambda *_: 1 // 0)
             with pytest.raises(ZeroDivisionError):
                 hand_out(square, "node-3")
         assert not file.exists()
-        assert ("node-3" in kept.read_text()) is (step == "drop")
+        assert ("node-3" in kept.read_text()) is (step == "forget_device")
         if step == "drop":
             with (
-                Change(square, "node-3") as change,
+                DeviceChange(square, "node-3") as change,
                 pytest.raises(OperatorFault, match="interrupted"),
             ):
                 change.add(None, True)
@@ -620,21 +634,21 @@ def test_a_board_that_was_half_handed_out_is_nobody_twice(
 def test_a_sum_whose_noise_takes_longer_than_the_tick_goes_to_no_board(square: Path) -> None:
     """A frame that is a tick late tells how long its noise was drawn; a longer tick is told."""
     hand_out(square, "node-3")
-    held = boardfile.load(square.with_name("node-3.device.json"), "square", "node-3")
+    held = boardfile.load_board_file(square.with_name("node-3.device.json"), "square", "node-3")
     assert held is not None
     own: dict[str, Any] = {"driver": {"name": "fixed", "cell": [3, 7]}}
 
     def asked(cells: str) -> Any:
         square.write_text(SUMS.replace("8, 8", cells))
-        deployment = config.load(square)
-        return first_round(deployment, config.query(deployment))
+        deployment = config.load_deployment(square)
+        return plan_first_round(deployment, config.make_query(deployment))
 
-    settings.check_sum(held, own, asked("8, 8"))
+    settings.check_sum_tick(held, own, asked("8, 8"))
     with pytest.raises(OperatorFault, match="tick_ms = ") as refused:
-        settings.check_sum(held, own, asked("32, 32"))
+        settings.check_sum_tick(held, own, asked("32, 32"))
     (needed,) = re.findall(r"tick_ms = (\d+)", str(refused.value))
-    settings.check_sum(held, own | {"tick_ms": int(needed)}, asked("32, 32"))
+    settings.check_sum_tick(held, own | {"tick_ms": int(needed)}, asked("32, 32"))
     with pytest.raises(OperatorFault, match="a tick of"):
-        settings.check_sum(held, own | {"tick_ms": int(needed) - 1}, asked("32, 32"))
+        settings.check_sum_tick(held, own | {"tick_ms": int(needed) - 1}, asked("32, 32"))
     with pytest.raises(OperatorFault, match="larger epsilon, keep"):
-        settings.check_sum(held, own, asked("128, 128"))
+        settings.check_sum_tick(held, own, asked("128, 128"))

@@ -17,16 +17,16 @@ import pytest
 
 from edge.core import wire
 from edge.host import post
-from gateway.cli.devices.fleet import Seen, stand
+from gateway.cli.devices.fleet import FleetInputs, make_scenery
 from gateway.cli.records import export
-from gateway.cli.records.earth import Earth
-from gateway.cli.records.export import kinds
+from gateway.cli.records.earth import EarthGrid
+from gateway.cli.records.export import list_export_kinds
 from gateway.devices.kit.siting import Site
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find, find_service
-from gateway.mechanisms.flags import query_of
-from gateway.service.intake.outcomes import Again, Asked, Kept
-from gateway.service.ledger import Charge, price
+from gateway.mechanisms import find_mechanism, find_serving
+from gateway.mechanisms.flags import make_query
+from gateway.service.intake.outcomes import AskedRound, CountedReport, SecondAnswer
+from gateway.service.ledger import Charge, compute_round_rho
 from gateway.settings import config
 from gateway.store.store import Store
 from tests import sites
@@ -46,16 +46,20 @@ class Filled:
             plan = home.round(number)
             name = wire.name_of(plan)
             message = home.message(plan)
-            store.open_round(Asked(name, name, plan, message, price(plan.guarantee)), budget)
+            store.open_round(
+                AskedRound(name, name, plan, message, compute_round_rho(plan.guarantee)), budget
+            )
             kept = []
             for device, node in home.devices.by_name.items():
                 frame = home.answer(device, plan)
                 topic = wire.topic("testsite", device, "data")
                 report = post.unpack_report(frame, node.mac_key, topic, device)
                 self.sent[number, device] = report
-                kept.append(Kept(device, report.epoch, report.seq, name, frame, node.key_id))
-            again = Again(name, Charge(Fraction(1, 50), EVIL), b"again")
-            store.keep(kept, [], [again])
+                kept.append(
+                    CountedReport(device, report.epoch, report.seq, name, frame, node.key_id)
+                )
+            again = SecondAnswer(name, Charge(Fraction(1, 50), EVIL), b"again")
+            store.keep_batch(kept, [], [again])
         store.close_round(wire.name_of(home.round(1)), [7, None, -3, 1000], 3)
         store.keep_map(wire.name_of(home.round(1)), '{"mass": [[0.25, 0.0], [0.5, 1.5]]}')
         store.close()
@@ -232,7 +236,7 @@ def test_a_big_store_goes_through_little_memory(
     if ending == ".parquet":
         pytest.importorskip("pyarrow.parquet")
     monkeypatch.setattr(export, "GROUP", 500)
-    kind, peaks = kinds(find("thermal"))["reports"], []
+    kind, peaks = list_export_kinds(find_mechanism("thermal"))["reports"], []
     for rounds in (20, 80):
         out = tmp_path / f"reports{rounds}{ending}"
         rows = (
@@ -255,8 +259,10 @@ def test_a_big_store_goes_through_little_memory(
 def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     """The array that is answered is wider than the map: its own number alone would mislead."""
     settings = ["radius=1", "scheme=dam-ns"]
-    round = find("disk").plan(query_of(find("disk"), settings, grid="3x2", epsilon="4/1"), [])
-    topic, own = wire.round_topic("lab", "disk"), find_service("disk").exported
+    round = find_mechanism("disk").plan(
+        make_query(find_mechanism("disk"), settings, grid="3x2", epsilon="4/1"), []
+    )
+    topic, own = wire.round_topic("lab", "disk"), find_serving("disk").exported
     body = wire.decode(post.pack_round(round, bytes(32), topic)[: -wire.MAC_BYTES])
 
     # Five by four may be answered, one cell more on every side.
@@ -283,16 +289,20 @@ def _need(name: str) -> Any:
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, float]:
     """Return a deployment of one round on the earth, and the way in which columns count."""
     path, bearing = tmp_path / "gateway.toml", request.param
-    text = config.sample("disk").replace("[15, 15]", "[3, 2]").replace("30.0", f"{3 * CELL_M}")
+    text = (
+        config.make_sample("disk").replace("[15, 15]", "[3, 2]").replace("30.0", f"{3 * CELL_M}")
+    )
     path.write_text(
         text.replace("# corner =", "corner =").replace("# bearing = 90", f"bearing = {bearing}")
     )
-    deployment = config.load(path)
-    round = find("disk").plan(config.query(deployment), [])
+    deployment = config.load_deployment(path)
+    round = find_mechanism("disk").plan(config.make_query(deployment), [])
     message = post.pack_round(round, bytes(32), wire.round_topic("lab", "disk"))
     name = wire.name_of(round)
-    store = Store.of(deployment)
-    store.open_round(Asked(name, name, round, message, price(round.guarantee)), Fraction(1000))
+    store = Store.open_for(deployment)
+    store.open_round(
+        AskedRound(name, name, round, message, compute_round_rho(round.guarantee)), Fraction(1000)
+    )
     store.close_round(name, [1] * 35, 35)
     store.keep_map(name, json.dumps({"mass": MASS.tolist(), "sd": (MASS / 10).tolist()}))
     store.close()
@@ -400,8 +410,8 @@ def test_what_has_no_place_on_the_earth_is_refused(
 ) -> None:
     """A cell would be drawn somewhere, and nobody would know."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "gateway.toml").write_text(config.sample("disk"))
-    Store.of(config.load(tmp_path / "gateway.toml")).close()
+    (tmp_path / "gateway.toml").write_text(config.make_sample("disk"))
+    Store.open_for(config.load_deployment(tmp_path / "gateway.toml")).close()
     found = heatveil("export", "--config", "gateway.toml", *words)
 
     assert said in found.refusal
@@ -423,15 +433,15 @@ def test_a_map_of_an_earlier_grid_is_not_put_where_the_present_one_lies(
 
 def test_a_cell_over_the_180th_meridian_stays_whole() -> None:
     """Its corners are as near each other in degrees as those of any other."""
-    earth = Earth(Site(0.0, 179.999, 90.0, 3_000_000, 1_000_000), (3, 1), 1_000_000)
-    east = [longitude for longitude, _ in earth.ring(0, 2)]
+    earth = EarthGrid(Site(0.0, 179.999, 90.0, 3_000_000, 1_000_000), (3, 1), 1_000_000)
+    east = [longitude for longitude, _ in earth.list_cell_corners(0, 2)]
     assert max(east) - min(east) == pytest.approx(1000 / 111_319.5, rel=1e-3)
     assert max(east) > 180
 
 
 def test_virtual_devices_do_not_stand_by_a_corner_of_their_own(site: tuple[Path, float]) -> None:
     """Degrees are metres from the points' own corner, and the deployment has another."""
-    deployment, people = config.load(site[0]), site[0].with_name("people.csv")
+    deployment, people = config.load_deployment(site[0]), site[0].with_name("people.csv")
     people.write_text("user,longitude,latitude\na,13.3780,52.5160\n")
     with pytest.raises(OperatorFault, match="metres east and south of the corner"):
-        stand(deployment, None, Seen(points=str(people)), np.random.default_rng(1))
+        make_scenery(deployment, None, FleetInputs(points=str(people)), np.random.default_rng(1))

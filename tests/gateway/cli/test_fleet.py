@@ -32,7 +32,10 @@ SUMMARY = re.compile(
 def played(site: Path) -> tuple[list[str], dict[str, bytes], str]:
     """Return what a fleet says till Ctrl-C after a round, its last states, and its log."""
     command = [PROGRAM, "fleet", "--config", site, "--sources-random", "1"]
-    deployment, piped = config.load(site), {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    deployment, piped = (
+        config.load_deployment(site),
+        {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
+    )
 
     def states() -> dict[str, bytes]:
         return {one.topic.split("/")[3]: one.payload for one in heard}
@@ -77,7 +80,9 @@ def test_a_fleet_says_goodbye_and_what_became_of_its_frames(
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """Return a deployment of six devices, whose broker is nowhere: enrolling needs none."""
-    text = config.sample().replace("count = 50", "count = 6").replace("port = 8883", "port = 1")
+    text = (
+        config.make_sample().replace("count = 50", "count = 6").replace("port = 8883", "port = 1")
+    )
     text = re.sub("(?m)^(ca_file|password_file).*$", "", text)
     path = tmp_path / "site.toml"
     path.write_text(text.replace("# insecure", "insecure"))

@@ -22,10 +22,10 @@ from gateway.cli.records import show
 from gateway.cli.records.show import BARS
 from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault, OperatorFault
-from gateway.mechanisms import find, first_round
+from gateway.mechanisms import find_mechanism, plan_first_round
 from gateway.service import steps
-from gateway.service.intake.outcomes import Again
-from gateway.service.ledger import Charge, price
+from gateway.service.intake.outcomes import SecondAnswer
+from gateway.service.ledger import Charge, compute_round_rho
 from gateway.settings import config
 from gateway.store.reader import Reader, open_reader
 from gateway.store.store import Store
@@ -40,12 +40,12 @@ def test_whatever_was_charged_the_ledger_is_its_sum(
     kept: Any, heatveil: Heatveil, seed: int
 ) -> None:
     """The fleet's charges, and of what devices said besides the greatest: added by hand here."""
-    world, store = random.Random(seed), Store.of(config.load(kept.path))
+    world, store = random.Random(seed), Store.open_for(config.load_deployment(kept.path))
     name = bytes(4)
     for _ in range(30):
         rho = Fraction(world.randrange(1, 1000), world.randrange(10**6, 10**7))
         own = Charge(rho, f"node-{world.randrange(6)}")
-        store.keep((), extra=[Again(name, own, world.randbytes(8))])
+        store.keep_batch((), extra=[SecondAnswer(name, own, world.randbytes(8))])
     store.close()
     told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
     fleet, by_device = Fraction(0), defaultdict(Fraction)
@@ -66,7 +66,10 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
     """On the same database; what is charged from then on is the price of the new one alone."""
     text = kept.path.read_text()
     before = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
-    with closing(Store.of(config.load(kept.path))) as store, store.engine.connect() as connection:
+    with (
+        closing(Store.open_for(config.load_deployment(kept.path))) as store,
+        store.engine.connect() as connection,
+    ):
         was = connection.exec_driver_sql("SELECT name, message FROM rounds ORDER BY name").all()
         released = connection.exec_driver_sql("SELECT * FROM releases ORDER BY round").all()
     delta = re.search(r'delta = "1/(\d+)"', text)
@@ -82,7 +85,10 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
     assert (Fraction(before["spent"]) > 0, Fraction(after["spent"])) == (True, 0)
     assert "another promise, which adds" in heatveil("ledger", "--config", kept.path).out
     assert heatveil("check", "--config", kept.path).status == 0
-    with closing(Store.of(config.load(kept.path))) as store, store.engine.connect() as connection:
+    with (
+        closing(Store.open_for(config.load_deployment(kept.path))) as store,
+        store.engine.connect() as connection,
+    ):
         now = connection.exec_driver_sql("SELECT name, message FROM rounds ORDER BY name").all()
         assert now == was
         assert connection.exec_driver_sql("SELECT * FROM releases ORDER BY round").all() == (
@@ -94,35 +100,35 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
 def test_a_round_of_an_ended_promise_is_none_of_the_next(kept: Any, heatveil: Heatveil) -> None:
     """Not where the next is made with the same words either: its answers were paid for before."""
     first = planned_first(kept)
-    with closing(Store.of(config.load(kept.path))) as store:
-        assert store.message_of(first) is not None
+    with closing(Store.open_for(config.load_deployment(kept.path))) as store:
+        assert store.find_message(first) is not None
     assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 0
-    with closing(Store.of(config.load(kept.path))) as store:
-        assert store.message_of(first) is None
-        assert store.number_of(first) == 3
+    with closing(Store.open_for(config.load_deployment(kept.path))) as store:
+        assert store.find_message(first) is None
+        assert store.find_number(first) == 3
 
 
 def planned_first(kept: Any) -> bytes:
     """Return the name of the first round, as the file plans it."""
-    deployment = config.load(kept.path)
-    return bytes(name_of(first_round(deployment, config.query(deployment))))
+    deployment = config.load_deployment(kept.path)
+    return bytes(name_of(plan_first_round(deployment, config.make_query(deployment))))
 
 
 @pytest.fixture
 def square(tmp_path: Path, heatveil: Heatveil) -> Path:
     """Return the file of a site of people that asked three of ten answers, epsilon 7 in all."""
     path = tmp_path / "site.toml"
-    text = config.sample("disk").replace('epsilon = "7/2"', 'epsilon = "7/1"')
+    text = config.make_sample("disk").replace('epsilon = "7/2"', 'epsilon = "7/1"')
     text = text.replace("readings = 1", "readings = 10").replace("devices = 2000", "devices = 3")
     path.write_text(text.replace("port = 8883", "port = 1883").replace("ca_file", "# ca_file"))
     insecure = path.read_text().replace("# insecure = false", "insecure = true")
     path.write_text(insecure)
     assert heatveil("enrol", "--config", path).status == 0
-    deployment = config.load(path)
-    query = config.query(deployment)
+    deployment = config.load_deployment(path)
+    query = config.make_query(deployment)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    store, plan = Store.of(deployment), find("disk").plan(query, [])
-    each = price(plan.guarantee)
+    store, plan = Store.open_for(deployment), find_mechanism("disk").plan(query, [])
+    each = compute_round_rho(plan.guarantee)
     for n in (1, 2, 3):
         asked = steps.sign_round(plan._replace(number=n), n, devices)
         assert store.open_round(asked._replace(planned=asked.name), 10 * each) == ""
@@ -158,7 +164,7 @@ def test_who_stays_pays_at_most_what_is_said(
     text = sites.small("seen", 1883, readings=26, every_s=3600)
     text = text.replace("readings = 26", "readings = 26\nwindow_h = 24")
     path.write_text(text.replace("[rounds]", f'[rounds]\nsampler = "{sampler}"'))
-    Store.of(config.load(path)).close()
+    Store.open_for(config.load_deployment(path)).close()
     told = json.loads(heatveil("calibrate", path, "--json").out)
     windows = {row["windows"]: row["epsilon"] or math.inf for row in told["windows"]}
     said = heatveil("ledger", "--config", path).out.partition("pays at most: ")[2].splitlines()[0]
@@ -173,14 +179,14 @@ def test_who_stays_pays_at_most_what_is_said(
 
 def test_what_was_lost_is_charged_when_its_number_is_named(kept: Any, heatveil: Heatveil) -> None:
     """Of rounds 3 to 5 the last was found, and its promise states half of what it cost."""
-    deployment = config.load(kept.path)
+    deployment = config.load_deployment(kept.path)
     devices = load_devices(deployment.site.devices, "seen")
-    plan = find("thermal").plan(config.query(deployment), [])
+    plan = find_mechanism("thermal").plan(config.make_query(deployment), [])
     num, den = plan.guarantee.rho
     cheap = plan._replace(guarantee=plan.guarantee._replace(rho=(num, 2 * den)))
-    store = Store.of(deployment)
+    store = Store.open_for(deployment)
     with capture_logs(), pytest.raises(ForgottenFault):
-        store.witness(steps.sign_round(cheap, 5, devices), "somebody has round 5")
+        store.record_found_round(steps.sign_round(cheap, 5, devices), "somebody has round 5")
     store.close()
     before = heatveil("ledger", "--config", kept.path, "--json")
     for number, words in ((4, "end with round 5"), (6, "end with round 5")):
@@ -202,21 +208,21 @@ def test_rounds_of_another_promise_use_up_their_numbers_alone(
     kept: Any, heatveil: Heatveil
 ) -> None:
     """A new database for a new promise is nothing forbidden; prices of two are never added up."""
-    deployment = config.load(kept.path)
+    deployment = config.load_deployment(kept.path)
     devices = load_devices(deployment.site.devices, "seen")
-    plan = find("thermal").plan(config.query(deployment), [])
+    plan = find_mechanism("thermal").plan(config.make_query(deployment), [])
     other = plan._replace(guarantee=plan.guarantee._replace(neighbours="another promise"))
-    store = Store.of(deployment)
+    store = Store.open_for(deployment)
     with capture_logs(), pytest.raises(ForgottenFault):
-        store.witness(steps.sign_round(other, 9, devices), "somebody has round 9")
+        store.record_found_round(steps.sign_round(other, 9, devices), "somebody has round 9")
     store.close()
     before = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)["spent"]
     accepted = heatveil("ledger", "--config", kept.path, "--accept", 9, "--json")
 
     assert json.loads(accepted.out)["spent"] == before
     assert "another promise" in accepted.err
-    store = Store.of(deployment)
-    assert store.number_of(b"none") == 10
+    store = Store.open_for(deployment)
+    assert store.find_number(b"none") == 10
     store.close()
 
 
@@ -258,10 +264,10 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(
     kept: Any, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each map is of all rounds so far, and not of the one whose number it has."""
-    deployment = config.load(kept.path)
+    deployment = config.load_deployment(kept.path)
     with open_reader(deployment) as reader:
-        two = bytes.fromhex(reader.round(2).name_hex)
-    store = Store.of(deployment)
+        two = bytes.fromhex(reader.find_round(2).name_hex)
+    store = Store.open_for(deployment)
     store.close_round(two, [0] * 6, 4)
     store.keep_map(two, json.dumps(kept.body | {"number": 2, "sensors_used": 2}))
     store.close()
@@ -275,8 +281,8 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(
     monkeypatch.setenv("HEATVEIL_PRIVACY__WINDOW_H", "1")
     monkeypatch.setenv("HEATVEIL_PRIVACY__READINGS", "2")
     monkeypatch.setenv("HEATVEIL_ROUNDS__EVERY_S", "3600")
-    rounds = Reader.rounds
-    monkeypatch.setattr(Reader, "rounds", lambda *asked: rounds(*asked) * 3)
+    rounds = Reader.list_rounds
+    monkeypatch.setattr(Reader, "list_rounds", lambda *asked: rounds(*asked) * 3)
     assert "Drawn from 9 answers of rounds 1 to 2 " in heatveil("show", "--config", kept.path).out
 
 
@@ -310,7 +316,7 @@ def test_a_store_of_another_heatveil_or_site_is_told_apart(
     kept: Any, heatveil: Heatveil, change: str, status: int, words: str
 ) -> None:
     """An older one is brought up by the gateway; the others must not be touched."""
-    with closing(sqlite3.connect(config.load(kept.path).site.database)) as database:
+    with closing(sqlite3.connect(config.load_deployment(kept.path).site.database)) as database:
         database.execute(f"UPDATE about SET {change}")
         database.commit()
     checked = heatveil("check", kept.path)
@@ -349,9 +355,9 @@ def test_a_larger_promise_in_the_file_does_not_make_more_left(
 
 def test_a_map_of_another_room_is_not_laid_over_this_one(kept: Any) -> None:
     """40 cells drawn as 20 would show people where nobody was."""
-    query = config.query(config.load(kept.path))
+    query = config.make_query(config.load_deployment(kept.path))
     other = replace(query, grid=query.grid._replace(shape=(20, 1)))
 
-    assert show.read_drawn(kept.body, query).mass.shape == (1, 40)
+    assert show.read_published_map(kept.body, query).mass.shape == (1, 40)
     with pytest.raises(OperatorFault, match="40x1 cells and the deployment says 20x1"):
-        show.read_drawn(kept.body, other)
+        show.read_published_map(kept.body, other)

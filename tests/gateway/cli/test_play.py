@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from gateway import mechanisms
-from gateway.mechanisms import find
-from gateway.mechanisms.flags import query_of
+from gateway.mechanisms import find_mechanism
+from gateway.mechanisms.flags import make_query
 from recovery.maps.heatmap import from_npz
 
 # Whether a run of `heatveil play` can be repeated: only by who asked for that.
@@ -45,8 +45,8 @@ def test_frames_that_nobody_plays_are_not_passed_over(
     heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The map of an invented room would be taken for that of the recording."""
-    without = replace(find("thermal"), play_frames=None)
-    monkeypatch.setattr(mechanisms, "find", lambda _: without)
+    without = replace(find_mechanism("thermal"), play_frames=None)
+    monkeypatch.setattr(mechanisms, "find_mechanism", lambda _: without)
 
     with pytest.raises(RuntimeError, match="cannot play"):
         heatveil("play", "thermal", "--frames", tmp_path / "frames.npz")
@@ -190,7 +190,7 @@ def test_a_source_beyond_the_assumption_is_pointed_out(
 
 # `heatveil recover`: a map from what is public, and from nothing else.
 
-query = partial(query_of, find("thermal"))
+query = partial(make_query, find_mechanism("thermal"))
 
 
 @pytest.fixture

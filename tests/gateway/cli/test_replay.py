@@ -163,7 +163,7 @@ def test_a_rehearsal_judges_as_the_gateway_does(
     rehearsal = Rehearsal(home.devices)
 
     def hears(topic: str, payload: bytes) -> tuple[str, str]:
-        outcome = rehearsal.hear(topic, payload)
+        outcome = rehearsal.take_message(topic, payload)
         return outcome.word, outcome.why.partition(":")[0]
 
     assert hears(data["node-0"], frames["node-0"]) == ("refused", "other-round")
@@ -176,7 +176,7 @@ def test_a_rehearsal_judges_as_the_gateway_does(
     assert hears(data["node-2"], frames["node-1"]) == ("refused", "forged")
     assert hears("heatveil/1/testsite/node-9/data", b"") == ("refused", "unknown")
     assert hears("heatveil/1/elsewhere/node-1/data", b"") == ("other", "")
-    ended = rehearsal.hear(asked, b"").ended
+    ended = rehearsal.take_message(asked, b"").ended
     assert sorted(ended.reports) == ["node-1"]
     assert hears(asked, home.message(plan)) == (
         "refused",

@@ -24,9 +24,9 @@ import pytest
 from gateway.cli import serve
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import DeletedFault, OperatorFault, ReplacedFault
-from gateway.mechanisms import find
-from gateway.mechanisms.flags import query_of
-from gateway.mechanisms.thermal.deployment import first_round
+from gateway.mechanisms import find_mechanism
+from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.thermal.deployment import plan_first_round
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
@@ -34,7 +34,7 @@ from gateway.web.feed import Feed
 from recovery.maps.guarantee import to_json
 from tests import processes, sites
 
-query = partial(query_of, find("thermal"))
+query = partial(make_query, find_mechanism("thermal"))
 
 PICTURE = b"\x89PNG\r\n\x1a\nIEND\xaeB`\x82"  # a whole one, as far as the gateway looks
 PROGRAM = Path(sys.executable).with_name("heatveil")
@@ -72,7 +72,7 @@ def start(site: Path) -> Iterator[Start]:
 
 def _map(site: Path, number: int) -> Any:
     """Return the map on the page once this round has been drawn."""
-    port = config.load(site).page.port
+    port = config.load_deployment(site).page.port
     end_s = time.monotonic() + 60
     while time.monotonic() < end_s:
         try:
@@ -131,13 +131,13 @@ def test_the_two_programs_make_maps_together(
 def test_a_seeded_run_says_so_on_the_page_too() -> None:
     """Whoever looks at the page alone must not believe in noise that can be repeated."""
     asked = query(cells="10", sensors="4", epsilon="8/1")
-    guarantee = json.loads(to_json(first_round(asked).guarantee))
+    guarantee = json.loads(to_json(plan_first_round(asked).guarantee))
     said = {}
     for seeded in (False, True):
         feed = Feed()
-        tell = serve.make_show(SimpleNamespace(feed=feed), asked, seeded=seeded)
+        tell = serve.make_page_listener(SimpleNamespace(feed=feed), asked, seeded=seeded)
         tell({"kind": "map", "guarantee": guarantee})
-        said[seeded] = {kind: json.dumps(event) for kind, event in feed.latest().items()}
+        said[seeded] = {kind: json.dumps(event) for kind, event in feed.list_latest().items()}
 
     assert "this is not private" not in "".join(said[False].values())
     assert "this is not private" in said[True]["map"]
@@ -150,15 +150,15 @@ def test_the_promise_is_put_into_words_before_the_first_round(
     monkeypatch: pytest.MonkeyPatch, seeded: bool
 ) -> None:
     """Of thousands of sensors it takes seconds; a round is open when the first map comes."""
-    asked, mechanism = query(cells="10", sensors="4", epsilon="8/1"), find("thermal")
+    asked, mechanism = query(cells="10", sensors="4", epsilon="8/1"), find_mechanism("thermal")
     promise = Mock(wraps=mechanism.promise)
     told = {name: getattr(mechanism, name) for name in ("plan", "curve", "name")}
     monkeypatch.setattr(
         serve, "find_for_query", lambda _: SimpleNamespace(**told, promise=promise)
     )
-    tell = serve.make_show(SimpleNamespace(feed=Feed()), asked, seeded=seeded)
+    tell = serve.make_page_listener(SimpleNamespace(feed=Feed()), asked, seeded=seeded)
     before = promise.call_count
-    tell({"kind": "map", "guarantee": json.loads(to_json(first_round(asked).guarantee))})
+    tell({"kind": "map", "guarantee": json.loads(to_json(plan_first_round(asked).guarantee))})
 
     assert before == promise.call_count == 1
 
@@ -166,7 +166,9 @@ def test_the_promise_is_put_into_words_before_the_first_round(
 def test_under_nohup_a_reload_is_one() -> None:
     """A gateway that somebody left running by nohup takes up a new device when told."""
     asked, before = [], signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    with serve.on_signal(lambda: asked.append("stop"), reload=lambda: asked.append("reload")):
+    with serve.call_on_signals(
+        lambda: asked.append("stop"), reload=lambda: asked.append("reload")
+    ):
         signal.raise_signal(signal.SIGHUP)
     now = signal.signal(signal.SIGHUP, before)
 
@@ -214,7 +216,7 @@ def test_the_page_is_for_whom_the_file_says_with_its_picture_and_floor(
         'viewer_token_file = "viewers"\nhealth_port = 0\n'
         '[[page.floor]]\nsettings = "hall/hall.toml"\ncorner_m = [10.0, 0.0]\n'
     )
-    port = config.load(site).page.port
+    port = config.load_deployment(site).page.port
     found: list[tuple[int, bytes]] = []
 
     def ask(path: str, host: str, token: str) -> None:
@@ -258,7 +260,7 @@ def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
     def entered(service: Service) -> Service:
         enter(service)
         service.__exit__(None, None, None)  # what its process would end with itself
-        monkeypatch.setattr(serve, "end_well", stopped)  # in which it waits
+        monkeypatch.setattr(serve, "exit_cleanly_on_sigterm", stopped)  # in which it waits
         raise fault
 
     @contextmanager
@@ -268,7 +270,7 @@ def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
             yield
 
     heatveil("enrol", "--config", site)
-    enter, end_well = Service.__enter__, serve.end_well
+    enter, end_well = Service.__enter__, serve.exit_cleanly_on_sigterm
     monkeypatch.setattr(Service, "__enter__", entered)
     said = heatveil("serve", "--config", site, *words)
 
@@ -279,7 +281,7 @@ def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
 def test_who_asks_twice_need_not_wait() -> None:
     """The first Ctrl-C is a request, the second one an order."""
     asked = []
-    with serve.on_signal(lambda: asked.append(1)):
+    with serve.call_on_signals(lambda: asked.append(1)):
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -291,9 +293,9 @@ def test_who_asks_twice_need_not_wait() -> None:
 def test_only_a_request_to_stop_ends_well() -> None:
     """A refusal, or a terminal that closes, is one before and after."""
     for code in (1, 128 + signal.SIGHUP):
-        with pytest.raises(SystemExit), serve.end_well():
+        with pytest.raises(SystemExit), serve.exit_cleanly_on_sigterm():
             sys.exit(code)
-    with serve.end_well():
+    with serve.exit_cleanly_on_sigterm():
         sys.exit(128 + signal.SIGTERM)
 
 

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway import deploy
 from gateway.faults import ReplacedFault
 from gateway.service.operate.metrics import Metrics
-from gateway.settings.config import load, sample
+from gateway.settings.config import load_deployment, make_sample
 from tests import processes
 
 HERE = Path(deploy.__file__).parent
@@ -188,8 +188,8 @@ def test_the_environment_loads_with_the_sample(
     """What compose.yaml sets is what the program knows, and goes together."""
     for name, value in composition["x-site"].items():
         monkeypatch.setenv(name, value)
-    (tmp_path / "gateway.toml").write_text(sample())
-    loaded = load(tmp_path / "gateway.toml")
+    (tmp_path / "gateway.toml").write_text(make_sample())
+    loaded = load_deployment(tmp_path / "gateway.toml")
 
     assert (loaded.mqtt.host, loaded.page.host) == ("broker", "0.0.0.0")
     assert str(loaded.page.token_file) == "/srv/heatveil/page.token"
@@ -258,8 +258,8 @@ def test_what_the_units_set_is_what_the_program_knows(
     unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A misspelled variable is ignored in silence, and the password not found."""
-    (tmp_path / "gateway.toml").write_text(sample())
-    loaded = load(tmp_path / "gateway.toml")
+    (tmp_path / "gateway.toml").write_text(make_sample())
+    loaded = load_deployment(tmp_path / "gateway.toml")
     for line in settings(unit, "#?Environment"):
         for word in line.split():
             name, _, value = word.partition("=")
@@ -269,7 +269,7 @@ def test_what_the_units_set_is_what_the_program_knows(
             assert hasattr(getattr(loaded, table), key), name
             monkeypatch.setenv(name, str(tmp_path / "x"))
             assert value.startswith(("%d/", "%S/heatveil/"))
-    again = load(tmp_path / "gateway.toml")
+    again = load_deployment(tmp_path / "gateway.toml")
 
     assert again.mqtt.password_file == again.site.devices == tmp_path / "x"
 
@@ -356,7 +356,7 @@ SUFFIXES = {
 def counted() -> set[str]:
     """Return the series that a gateway has, by the names under which Prometheus keeps them."""
     found = set()
-    for family in text_string_to_metric_families(Metrics().text().decode()):
+    for family in text_string_to_metric_families(Metrics().render_fresh().decode()):
         found |= {family.name + suffix for suffix in SUFFIXES.get(family.type, ())}
     return found
 

@@ -14,7 +14,7 @@ import pytest
 
 from edge import words
 from gateway.devices import bundle
-from gateway.devices.bundle import SPEAKER, move_sentences, shorten_names
+from gateway.devices.bundle import SPEAKER, extract_sentences, shorten_names
 from tests import processes
 from tests.conftest import miss
 
@@ -24,7 +24,7 @@ SPEAKS = {SPEAKER: ast.parse("")}
 def moved(text: str) -> tuple[str, bytes]:
     """Return a module without its sentences, and the file that holds them."""
     trees = {"edge/one.py": ast.parse(text), **SPEAKS}
-    held = move_sentences(trees)
+    held = extract_sentences(trees)
     return ast.unparse(trees["edge/one.py"]), held
 
 
@@ -44,7 +44,7 @@ def test_sentences_go_to_a_file_and_come_back(tmp_path: Path) -> None:
 
 def test_names_are_swapped_without_a_tuple() -> None:
     """MicroPython makes one where it sees brackets, at each step of each loop of a device."""
-    text = bundle.write_source(ast.parse("while a:\n    a, b = (b, f(a, (a, b)))\nnone = ()\n"))
+    text = bundle.format_module(ast.parse("while a:\n    a, b = (b, f(a, (a, b)))\nnone = ()\n"))
 
     assert text == "while a:\n    a, b = b, f(a, (a, b))\nnone = ()\n"
 
@@ -105,14 +105,12 @@ def test_a_private_name_that_would_no_longer_be_met_is_refused(hidden: str) -> N
 def test_a_device_is_given_what_it_loads_and_nothing_of_other_kinds(had, there, absent) -> None:
     """A module that is missing would be found out on the board alone, and late."""
     sources = bundle.read_sources()
-    picked = bundle.pick(sources, bundle.FIRST, *had)
+    picked = bundle.pick_modules(sources, bundle.FIRST, *had)
     names = " ".join(picked)
 
     for path, text in picked.items():
         first = [part for part in ast.parse(text).body if isinstance(part, ast.ImportFrom)]
-        assert bundle.find_imported(path, ast.Module(first, [])) & set(sources) <= set(picked), (
-            path
-        )
+        assert bundle.list_imports(path, ast.Module(first, [])) & set(sources) <= set(picked), path
     assert [word for word in there if f"{word}.py" not in names] == []
     assert [word for word in absent if f"{word}.py" in names] == []
 
@@ -133,7 +131,7 @@ def test_mip_on_a_board_fetches_every_file_as_it_is(
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "there"))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         port = server.server_address[1]
-        package = bundle.make_package(files, f"http://127.0.0.1:{port}/" if whole else "")
+        package = bundle.make_mip_package(files, f"http://127.0.0.1:{port}/" if whole else "")
         bundle.write_files(tmp_path / "there", {**files, bundle.PACKAGE: package})
         threading.Thread(target=server.serve_forever, daemon=True).start()
         program, script = need("micropython"), INSTALL % (port, str(tmp_path / "board"))

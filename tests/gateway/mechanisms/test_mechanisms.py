@@ -15,14 +15,14 @@ from gateway.mechanisms import (
     MECHANISMS,
     TABLE,
     Mechanism,
-    find,
-    find_service,
-    first_limits,
-    first_round,
+    find_mechanism,
+    find_serving,
+    make_first_limits,
+    plan_first_round,
     usual,
 )
-from gateway.mechanisms.scores import score_without_data, scores
-from gateway.service.ledger import check_terms, terms
+from gateway.mechanisms.scores import compute_scores, score_blind_guess
+from gateway.service.ledger import check_terms, make_terms
 from gateway.settings import config
 from recovery.disk.query import Query
 from recovery.maps.guarantee import sentences
@@ -33,7 +33,7 @@ from tests.contract.cases import WORDS
 def test_a_name_mistyped_is_answered_with_the_nearest() -> None:
     """One line that helps."""
     with pytest.raises(OperatorFault, match=r"termal is not a mechanism.*did you mean thermal\?"):
-        find("termal")
+        find_mechanism("termal")
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: one.name)
@@ -86,31 +86,31 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("mechanism", [name for name in TABLE if find(name).serving])
+@pytest.mark.parametrize("mechanism", [name for name in TABLE if find_mechanism(name).serving])
 def test_the_sample_of_each_loads_and_can_be_asked(tmp_path: Path, mechanism: str) -> None:
     """It is what everybody begins with; what is asked can be paid for as often as is promised."""
-    deployment = config.load(written(tmp_path, config.sample(mechanism)))
-    query = config.query(deployment)
+    deployment = config.load_deployment(written(tmp_path, config.make_sample(mechanism)))
+    query = config.make_query(deployment)
 
-    plan = first_round(deployment, query)
+    plan = plan_first_round(deployment, query)
     assert plan.mechanism == mechanism
-    said = find(mechanism).promise(query, plan.guarantee)
-    assert said[find(mechanism).trust == "central"].startswith("Protected: ")
-    if find(mechanism).serving is None:
+    said = find_mechanism(mechanism).promise(query, plan.guarantee)
+    assert said[find_mechanism(mechanism).trust == "central"].startswith("Protected: ")
+    if find_mechanism(mechanism).serving is None:
         with pytest.raises(OperatorFault, match="cannot be served"):
-            first_limits(deployment, query)
+            make_first_limits(deployment, query)
         return
-    limits = first_limits(deployment, query)
+    limits = make_first_limits(deployment, query)
     assert limits.budget >= deployment.privacy.readings
-    find_service(mechanism).check_held(query, {"a": 1}, {"a": limits})
+    find_serving(mechanism).check_held(query, {"a": 1}, {"a": limits})
 
 
 def test_the_sample_of_people_says_what_its_query_is(tmp_path: Path) -> None:
     """Nothing of the file is passed over on the way to the plan."""
-    text = config.sample("disk").replace("# radius = 3", "radius = 2.5")
+    text = config.make_sample("disk").replace("# radius = 3", "radius = 2.5")
     text = text.replace('estimator = "auto"', 'estimator = "em"').replace("= 0.9", "= 0.8")
 
-    found = config.query(config.load(written(tmp_path, text)))
+    found = config.make_query(config.load_deployment(written(tmp_path, text)))
     assert found == Query(Grid((15, 15), 2000), (7, 2), radius=2.5, estimator="em", level=0.8)
 
 
@@ -145,10 +145,10 @@ def test_a_table_of_another_mechanism_is_refused_in_a_sentence(
     tmp_path: Path, mechanism: str, old: str, new: str, words: list[str]
 ) -> None:
     """What is written down and heeded by nobody would be taken for a promise."""
-    assert old in config.sample(mechanism)
-    path = written(tmp_path, config.sample(mechanism).replace(old, new, 1))
+    assert old in config.make_sample(mechanism)
+    path = written(tmp_path, config.make_sample(mechanism).replace(old, new, 1))
     with pytest.raises(OperatorFault) as caught:
-        config.load(path)
+        config.load_deployment(path)
 
     said = str(caught.value)
     assert "\n" not in said
@@ -170,10 +170,10 @@ def test_a_promise_that_cannot_be_asked_for_is_the_operators_fault(
     tmp_path: Path, old: str, new: str, words: str
 ) -> None:
     """Also a Round that no device could read: it is known before the first is charged."""
-    assert old in config.sample("disk")
-    path = written(tmp_path, config.sample("disk").replace(old, new, 1))
+    assert old in config.make_sample("disk")
+    path = written(tmp_path, config.make_sample("disk").replace(old, new, 1))
     with pytest.raises(OperatorFault, match="cannot be served") as caught:
-        config.query(config.load(path))
+        config.make_query(config.load_deployment(path))
 
     assert words in str(caught.value)
 
@@ -182,8 +182,10 @@ def test_prices_of_two_mechanisms_are_never_added(tmp_path: Path) -> None:
     """A database that was charged for warmth takes no charge for people, nor the other way."""
     paid_for = {}
     for mechanism in TABLE:
-        deployment = config.load(written(tmp_path, config.sample(mechanism)))
-        paid_for[mechanism] = terms(first_round(deployment, config.query(deployment)).guarantee)
+        deployment = config.load_deployment(written(tmp_path, config.make_sample(mechanism)))
+        paid_for[mechanism] = make_terms(
+            plan_first_round(deployment, config.make_query(deployment)).guarantee
+        )
         check_terms(paid_for[mechanism], paid_for[mechanism])
 
     for paid, asked in (("thermal", "disk"), ("disk", "thermal")):
@@ -202,7 +204,7 @@ def _at(cell: int, cells: int = 100) -> np.ndarray:
 
 def test_a_map_one_tenth_off_has_the_distance_one_tenth() -> None:
     """Distances are in units of the interval, as the paper's figures are."""
-    found = scores(_at(20), _at(30))
+    found = compute_scores(_at(20), _at(30))
 
     assert found["emd_l1"] == pytest.approx(0.1)
     assert found["w2"] == pytest.approx(0.1)
@@ -211,12 +213,12 @@ def test_a_map_one_tenth_off_has_the_distance_one_tenth() -> None:
 
 def test_the_truth_need_not_add_to_one() -> None:
     """Sources have intensities; only where their heat is counts."""
-    assert scores(7 * _at(20), _at(30)) == scores(_at(20), _at(30))
+    assert compute_scores(7 * _at(20), _at(30)) == compute_scores(_at(20), _at(30))
 
 
 def test_a_score_that_does_not_apply_is_null() -> None:
     """A flat map has no correlation with anything, and a correlation of 0 says something else."""
-    assert scores(_at(20), np.full((1, 100), 0.01))["pearson"] is None
+    assert compute_scores(_at(20), np.full((1, 100), 0.01))["pearson"] is None
 
 
 def _striped(side: int) -> tuple[np.ndarray, np.ndarray]:
@@ -228,7 +230,7 @@ def _striped(side: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_a_plane_is_scored_exactly() -> None:
     """By hand: a sixth of the heat moves by one column, whatever the ground distance."""
-    found = scores(*_striped(12))
+    found = compute_scores(*_striped(12))
 
     assert found["emd_l1"] == pytest.approx(1 / 6 / 12)
     assert found["emd_l2"] == pytest.approx(1 / 6 / 12)
@@ -237,7 +239,7 @@ def test_a_plane_is_scored_exactly() -> None:
 
 def test_a_plane_too_large_for_an_exact_distance_has_null() -> None:
     """The other scores are still there."""
-    found = scores(*_striped(130))
+    found = compute_scores(*_striped(130))
 
     assert found["w2"] is None
     assert found["emd_l1"] == pytest.approx(1 / 6 / 130)
@@ -252,7 +254,7 @@ def test_a_map_as_far_off_as_a_guess_but_for_rounding_is_called_one(
     truth, grid = np.array([[0.0, 1.0, 0.0, 0.0]]), Grid((4, 1), 0)
     world = SimpleNamespace(truth=truth, query=SimpleNamespace(grid=grid))
     played: Any = SimpleNamespace(world=world, watch=SimpleNamespace(reports=1))
-    told = usual.judge(played, {"emd_l1": 0.25 - nearer, "emd_l1_data_free": 0.25}, print)
+    told = usual.judge_map(played, {"emd_l1": 0.25 - nearer, "emd_l1_data_free": 0.25}, print)
 
     assert len(told.lines) == lines
 
@@ -260,4 +262,4 @@ def test_a_map_as_far_off_as_a_guess_but_for_rounding_is_called_one(
 @pytest.mark.parametrize(("cell", "guess"), [(0, 0.495), (50, 0.25), (99, 0.495)])
 def test_a_guess_without_data_is_scored_as_heat_everywhere(cell: int, guess: float) -> None:
     """By hand: the mean distance to the cell, (sum of |j - i|) / 100**2."""
-    assert score_without_data(_at(cell)) == pytest.approx(guess)
+    assert score_blind_guess(_at(cell)) == pytest.approx(guess)

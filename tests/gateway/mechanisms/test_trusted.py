@@ -20,8 +20,8 @@ from edge.mechanisms import pyramid, quadtree, ranks
 from edge.mechanisms.quadtree import params_of, sensitivity
 from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find, first_round
-from gateway.mechanisms.pyramid.crowd import crowd_of
+from gateway.mechanisms import find_mechanism, plan_first_round
+from gateway.mechanisms.pyramid.crowd import load_crowd
 from gateway.mechanisms.worlds import Inputs
 from gateway.service import sealing
 from gateway.settings import config
@@ -44,7 +44,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int, str]
 
     def written(port: int, mechanism: str) -> Path:
         monkeypatch.setenv("HEATVEIL_STORE__ROUND_KEYS", str(tmp_path / "run"))
-        text = config.sample(mechanism)
+        text = config.make_sample(mechanism)
         for old, new in (
             ("devices = 2000", f"devices = {DEVICES}"),
             ("length_m = 30.0", "# a unit square"),
@@ -127,9 +127,11 @@ def test_places_of_who_trusts_nobody_are_counted_and_paid_for(
     _, show, _ = served(path, [(0.1, 0.1)] * DEVICES, heatveil)
 
     assert not show.out.startswith("Trusted")
-    with closing(Reader(config.load(path).site.database)) as reader:
-        assert [sum(reader.release(number) or []) for number in (1, 2)] == [DEVICES] * 2
-        assert [float(one.rho) for one in reader.ledger(10).charges] == [(3.5 / 2) ** 2 / 2] * 2
+    with closing(Reader(config.load_deployment(path).site.database)) as reader:
+        assert [sum(reader.read_release(number) or []) for number in (1, 2)] == [DEVICES] * 2
+        assert [float(one.rho) for one in reader.read_ledger(10).charges] == [
+            (3.5 / 2) ** 2 / 2
+        ] * 2
 
 
 @pytest.mark.long
@@ -145,32 +147,34 @@ def test_places_arrive_sealed_and_leave_as_sums_with_noise(
 ) -> None:
     """Each sum is the exact one and noise, paid for once; nobody's place is in what is kept."""
     path, opened = site(mosquitto.port, mechanism), []
-    unseal = sealing.RoundKey.unseal
+    unseal = sealing.RoundKey.unseal_reports
 
     def unsealed(*given: Any) -> Any:
         found = unseal(*given)
         opened.append([report.payload for report in found[0].reports.values()])
         return found
 
-    monkeypatch.setattr(sealing.RoundKey, "unseal", unsealed)
+    monkeypatch.setattr(sealing.RoundKey, "unseal_reports", unsealed)
     places = [*[(0.1, 0.1)] * (DEVICES - 1), PLANTED]
     _, show, _ = served(path, places, heatveil, "--central", mechanism)
 
     assert show.out.startswith("Trusted: the gateway.")
-    deployment = config.load(path)
-    plan = first_round(deployment, config.query(deployment))
+    deployment = config.load_deployment(path)
+    plan = plan_first_round(deployment, config.make_query(deployment))
     cell = tuple(int(part * side) for part, side in zip(PLANTED, plan.grid.shape, strict=True))
-    planted = find(mechanism).report(plan, Reading(0, cell), None)[1]
+    planted = find_mechanism(mechanism).report(plan, Reading(0, cell), None)[1]
     with closing(Reader(deployment.site.database)) as reader:
         for number, payloads in enumerate(opened, 1):
             assert len(payloads) == DEVICES
             assert planted in [payload[1] for payload in payloads]
-            (exact, scale), found = exactly(plan, payloads), reader.release(number)
+            (exact, scale), found = exactly(plan, payloads), reader.read_release(number)
             assert found != exact
             assert all(abs(a - b) < 50 * scale for a, b in zip(found, exact, strict=True))
         assert len(opened) == 2
-        assert [float(one.rho) for one in reader.ledger(10).charges] == [(3.5 / 2) ** 2 / 2] * 2
-        assert reader.map(2)["guarantee"]["trust"].startswith("central")
+        assert [float(one.rho) for one in reader.read_ledger(10).charges] == [
+            (3.5 / 2) ** 2 / 2
+        ] * 2
+        assert reader.read_map(2)["guarantee"]["trust"].startswith("central")
     assert list((tmp_path / "run").iterdir()) == []
     if planted < 1 << 20:
         return  # stands in any file
@@ -182,7 +186,7 @@ def test_places_arrive_sealed_and_leave_as_sums_with_noise(
 
 # People in several places each, as `heatveil play pyramid --points` reads them.
 
-MECHANISM = find("pyramid")
+MECHANISM = find_mechanism("pyramid")
 WORLD = np.random.default_rng(0)
 
 
@@ -196,14 +200,16 @@ def test_several_rows_of_a_user_are_one_mass(tmp_path: Path) -> None:
     """Two of weight 3 share one mass; one of weight a quarter has no more than that."""
     inputs = a_file(tmp_path, "a,0.1,0.1,3\nb,0.6,0.6,0.25\na,0.9,0.1,3")
 
-    crowd = crowd_of(Query(Grid((2, 2), 0), (1, 1)), inputs, WORLD)
+    crowd = load_crowd(Query(Grid((2, 2), 0), (1, 1)), inputs, WORLD)
 
     np.testing.assert_allclose(crowd.truth, [[0.5, 0.5], [0, 0.25]])
     assert (crowd.query.users, crowd.query.places) == (2, 2)
-    assert "more than one mass, a row without a weight being one: 1;" in crowd.beyond()
-    assert "all of them at once, 2 places a report" in crowd.beyond()
+    assert (
+        "more than one mass, a row without a weight being one: 1;" in crowd.describe_exceptions()
+    )
+    assert "all of them at once, 2 places a report" in crowd.describe_exceptions()
     round = plan(crowd.query, ())
-    payloads = [MECHANISM.report(round, one, None) for one in crowd.readings(round)]
+    payloads = [MECHANISM.report(round, one, None) for one in crowd.read_devices(round)]
     assert [sum(payload[2::2]) for payload in payloads] == [1024, 256]
 
 
@@ -215,13 +221,13 @@ def test_points_beyond_the_grid_count_or_are_refused_and_never_dropped(
 ) -> None:
     """Whichever was chosen is said."""
     inputs = a_file(tmp_path, "a,0.1,0.1\nb,1.6,0.6", "user,x,y")
-    mechanism = find(name)
+    mechanism = find_mechanism(name)
     query = mechanism.query(Grid((4, 4), 0), (1, 1), **more)
 
     crowd = mechanism.world(query, inputs, WORLD)
 
     assert crowd.truth.sum() == 2
-    assert "1 of the points stands beyond the grid" in crowd.beyond()
+    assert "1 of the points stands beyond the grid" in crowd.describe_exceptions()
     with pytest.raises(OperatorFault, match=r"1 of 2 points beyond the grid, the first at 1\.6"):
         mechanism.world(replace(query, outside="refuse"), inputs, WORLD)
 
@@ -229,13 +235,13 @@ def test_points_beyond_the_grid_count_or_are_refused_and_never_dropped(
 def test_points_over_time_are_told_one_after_the_other(tmp_path: Path) -> None:
     """Two points at a time: the first two, then the third; who has no more is said to repeat."""
     rows = "a,0.1,0.1\na,0.9,0.1\na,0.1,0.9\na,0.1,0.9\nb,0.9,0.9"
-    ranks = find("ranks")
+    ranks = find_mechanism("ranks")
     query = ranks.query(Grid((2, 2), 0), (1, 1), points=2, readings=2)
 
     crowd = ranks.world(query, a_file(tmp_path, rows, "user,x,y"), WORLD)
 
     np.testing.assert_allclose(crowd.truth, [[0.5, 0.5], [1, 2]])
-    assert "told before: 1;" in crowd.beyond()
+    assert "told before: 1;" in crowd.describe_exceptions()
 
 
 SIX = "\n".join(f"{user},0.{row},0.{row}" for user in "ab" for row in range(1, 7))
@@ -243,16 +249,19 @@ SIX = "\n".join(f"{user},0.{row},0.{row}" for user in "ab" for row in range(1, 7
 
 def test_rows_that_a_report_has_no_room_for_are_told_of(tmp_path: Path) -> None:
     """Four of six rows are left out for each of two users, or the play is refused."""
-    inputs, ranks = a_file(tmp_path, SIX, "user,x,y"), find("ranks")
+    inputs, ranks = a_file(tmp_path, SIX, "user,x,y"), find_mechanism("ranks")
     query = ranks.query(Grid((4, 4), 0), (1, 1), points=2)
 
-    found = [ranks.world(replace(query, points=many), inputs, WORLD).beyond() for many in (2, 6)]
+    found = [
+        ranks.world(replace(query, points=many), inputs, WORLD).describe_exceptions()
+        for many in (2, 6)
+    ]
     assert ["holds 2: 8;" in found[0], "points=6" in found[0], found[1]] == [True, True, ""]
     with pytest.raises(OperatorFault, match=r"readings=6,.*points=6"):
         ranks.world(replace(query, points=1), inputs, WORLD)
     for places in (1, 2):
         with pytest.raises(OperatorFault, match="places=6"):
-            crowd_of(Query(Grid((4, 4), 0), (1, 1), places=places), inputs, WORLD)
+            load_crowd(Query(Grid((4, 4), 0), (1, 1), places=places), inputs, WORLD)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +281,7 @@ def test_what_a_play_would_leave_out_of_a_file_is_refused(
     tmp_path: Path, name: str, more: Any, rows: str, why: str
 ) -> None:
     """Rows of who moves, where all rounds ask the same crowd; weights, where a row counts one."""
-    mechanism = find(name)
+    mechanism = find_mechanism(name)
 
     with pytest.raises(OperatorFault, match=why):
         mechanism.world(
@@ -283,13 +292,16 @@ def test_what_a_play_would_leave_out_of_a_file_is_refused(
 @pytest.mark.parametrize("kind", ["systematic", "stochastic"])
 def test_who_is_in_several_places_counts_as_one_among_them(tmp_path: Path, kind: str) -> None:
     """Each by its weight, on average; no report marks more than the noise is made for."""
-    mechanism, rows = find("quadtree"), "a,0.1,0.1,3\na,0.9,0.1,1\nb,0.9,0.9,7\na,0.1,0.9,2"
+    mechanism, rows = (
+        find_mechanism("quadtree"),
+        "a,0.1,0.1,3\na,0.9,0.1,1\nb,0.9,0.9,7\na,0.1,0.9,2",
+    )
     query = mechanism.query(Grid((2, 2), 0), (1, 1), "zero-out", kind=kind, scale=5)
     crowd = mechanism.world(query, a_file(tmp_path, rows), WORLD)
     round, tape, runs = mechanism.plan(crowd.query, ()), Tape(kind.encode()), 2000
     total = np.zeros(4)
     for _ in range(runs):
-        for reading in crowd.readings(round):
+        for reading in crowd.read_devices(round):
             marks = quadtree.marks(round, reading, tape)
             assert sum(count for _, count in marks) <= sensitivity(params_of(round))
             for place, count in marks:
@@ -303,13 +315,13 @@ def test_who_is_in_several_places_counts_as_one_among_them(tmp_path: Path, kind:
 
 def test_a_map_says_first_who_is_trusted(tmp_path: Path) -> None:
     """A reader must not take it for a promise against the gateway; one user is enough."""
-    crowd = crowd_of(Query(Grid((4, 4), 0), (1, 1)), a_file(tmp_path, "a,0.1,0.1,1"), WORLD)
+    crowd = load_crowd(Query(Grid((4, 4), 0), (1, 1)), a_file(tmp_path, "a,0.1,0.1,1"), WORLD)
     round = plan(crowd.query, ())
-    payloads = [MECHANISM.report(round, one, None) for one in crowd.readings(round)]
+    payloads = [MECHANISM.report(round, one, None) for one in crowd.read_devices(round)]
 
     released = MECHANISM.release(round, payloads, Tape(b"one"))
     found = MECHANISM.recover(crowd.query, [released])
-    assert MECHANISM.lines(found)[0].startswith("Trusted: the gateway")
+    assert MECHANISM.format_lines(found)[0].startswith("Trusted: the gateway")
     with pytest.raises(OperatorFault, match="whole number for every square"):
         MECHANISM.check_possible(released._replace(values=released.values[1:]), tmp_path)
 

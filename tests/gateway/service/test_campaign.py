@@ -23,8 +23,8 @@ from edge.core import wire
 from edge.core.node import Node
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find
-from gateway.mechanisms.thermal.granting import grant
+from gateway.mechanisms import find_mechanism
+from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.service import campaign, drawing, steps, telling
 from gateway.service.campaign import Campaign, Pause
 from gateway.service.intake.writer import Intake
@@ -64,11 +64,11 @@ class Stage:
             privacy={"epsilon": "10/1", "delta": "1/100000", "readings": readings},
             rounds={"gather_s": 60, "every_s": 0, **rounds},
         )
-        query = config.query(self.deployment)
-        made, place = enrol.enrol_fleet(SITE, SENSORS), budgets.keep_in_memory()
-        budgets.provision(made, grant(query, 0), place)
-        self.devices = enrol.derive_devices(made.secrets)
-        started = budgets.boot(made.secrets, place).devices
+        query = config.make_query(self.deployment)
+        made, place = enrol.enrol_fleet(SITE, SENSORS), budgets.keep_slots_in_memory()
+        budgets.write_first_budgets(made, make_first_limits(query, 0), place)
+        self.devices = enrol.derive_gateway_half(made.secrets)
+        started = budgets.boot_devices(made.secrets, place).devices
         self.nodes = {who.name: Node(who, budget) for who, budget in started}
         self.diary: list[Entry] = []
         self.answering, self.settled = True, 0
@@ -101,7 +101,7 @@ class Stage:
         if self.stopped:
             return None
         if mechanism not in DRAWN:
-            DRAWN[mechanism] = find(mechanism).recover(query, releases)
+            DRAWN[mechanism] = find_mechanism(mechanism).recover(query, releases)
         return DRAWN[mechanism]
 
     def stop(self) -> None:
@@ -109,7 +109,7 @@ class Stage:
         self.stopped = True
         self.draws.set()
 
-    def settle(self, receipts: Any, messages: Any) -> None:
+    def acknowledge_batch(self, receipts: Any, messages: Any) -> None:
         """The devices hear of it and the broker may forget it: what brings messages."""
         self.settled += len(messages)
 
@@ -131,7 +131,7 @@ class Stage:
                 frame = node.answer(payload, lambda _: [100])
                 assert frame, node.refusal
                 message = Message(wire.topic(SITE, name, "data"), bytes(frame), (1, 1))
-                self.intake.put(self, message)
+                self.intake.take_message(self, message)
             assert eventually(lambda: self.settled >= wanted)
         if on_sent is not None:
             on_sent()
@@ -188,7 +188,7 @@ def test_everything_is_written_before_it_is_said(stage: Callable[..., Stage]) ->
     nothing of, and the next start another.
     """
     on = stage()
-    assert "all 2 readings" in on.campaign.run(None)
+    assert "all 2 readings" in on.campaign.run_rounds(None)
     rounds = [entry for entry in on.of("publish", "/round/") if entry.what[1]]
 
     assert [entry.charges for entry in rounds] == [1, 2]
@@ -207,7 +207,7 @@ def test_a_round_is_retained_while_it_is_open_and_taken_back_after(
 ) -> None:
     """A device that wakes late must find what is asked, and nothing that is not."""
     on = stage()
-    on.campaign.run(1)
+    on.campaign.run_rounds(1)
     rounds = on.of("publish", "/round/")
 
     assert all(entry.retain for entry in rounds)
@@ -216,7 +216,7 @@ def test_a_round_is_retained_while_it_is_open_and_taken_back_after(
     last = [
         one.what for one in on.diary if one.kind == "publish" and one.what[0].endswith("/last")
     ]
-    assert last == [(steps.last_topic(SITE, "thermal"), rounds[1].what[1])]
+    assert last == [(steps.make_last_round_topic(SITE, "thermal"), rounds[1].what[1])]
 
 
 def test_a_round_is_open_before_anybody_is_asked(
@@ -227,21 +227,29 @@ def test_a_round_is_open_before_anybody_is_asked(
     The answer would be paid for, and never come again.
     """
     on = stage()
-    real = on.store.answers
+    real = on.store.list_answers
 
     def slow(name: bytes) -> Any:
         time.sleep(0.3)
         return real(name)
 
-    monkeypatch.setattr(on.store, "answers", slow)
-    on.campaign.run(None)
+    monkeypatch.setattr(on.store, "list_answers", slow)
+    on.campaign.run_rounds(None)
 
     assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, SENSORS]
-    assert on.store.refused() == []
+    assert on.store.list_refused() == []
 
 
-WRITES = ("open_round", "close_round", "keep_map", "post", "mark_posted")
-READS = ("release", "opened_s", "number_of", "answers", "charges", "map_of", "letters")
+WRITES = ("open_round", "close_round", "keep_map", "add_letters", "mark_posted")
+READS = (
+    "read_release",
+    "find_opened_s",
+    "find_number",
+    "list_answers",
+    "list_charges",
+    "read_map",
+    "list_letters",
+)
 
 
 def locked() -> OperationalError:
@@ -275,9 +283,9 @@ def test_a_disk_that_will_not_is_asked_again(
 
     monkeypatch.setattr(on.store, method, failing)
 
-    assert "all 2 readings" in on.campaign.run(None)
+    assert "all 2 readings" in on.campaign.run_rounds(None)
     assert left == [0]
-    assert len(real.__self__.charges()) == 2
+    assert len(real.__self__.list_charges()) == 2
     assert len(on.of("map")) == 2
 
 
@@ -296,7 +304,9 @@ def test_who_waits_for_the_disk_can_be_stopped(
 
     monkeypatch.setattr(on.store, method, failing)
     ended: list[str] = []
-    runner = threading.Thread(target=lambda: ended.append(on.campaign.run(None)), daemon=True)
+    runner = threading.Thread(
+        target=lambda: ended.append(on.campaign.run_rounds(None)), daemon=True
+    )
     runner.start()
     assert all(asked.acquire(timeout=30) for _ in range(2))  # it was asked, and asked again
     on.campaign.stop()
@@ -311,15 +321,15 @@ def test_a_round_that_nobody_answers_is_no_news(stage: Callable[..., Stage]) -> 
     """A map drawn again from the same answers, under a new number, would look like news."""
     on = stage(gather_s=0.2)
     on.answering = False
-    on.campaign.run(1)
+    on.campaign.run_rounds(1)
     assert on.of("release")[-1].what["reports"] == 0
     assert on.of("map") == on.of("publish", "/map/") == []
     on.answering = True
-    on.campaign.run(1)
+    on.campaign.run_rounds(1)
 
     assert [entry.what["number"] for entry in on.of("map")] == [2]
     assert on.of("map")[-1].drawn is not None
-    assert len(on.store.charges()) == 2
+    assert len(on.store.list_charges()) == 2
     assert on.drawn_of == [[0, SENSORS]]  # it counts where the first rounds are of an empty room
 
 
@@ -329,16 +339,16 @@ def test_a_round_that_nobody_answered_is_asked_again_and_paid_for_once(
     """With the same bytes: whoever has answered it says the same, and everybody else for once."""
     on = stage(gather_s=0.1)
     on.answering = False
-    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread = threading.Thread(target=on.campaign.run_rounds, args=(None,))
     thread.start()
     assert eventually(lambda: len(on.of("round")) >= 2)
-    assert len(on.store.charges()) == 1
+    assert len(on.store.list_charges()) == 1
     on.answering = True
     thread.join(30)
     asked = {entry.what[1] for entry in on.of("publish", "/round/") if entry.what[1]}
 
     assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, SENSORS]
-    assert len(asked) == len(on.store.charges()) == 2
+    assert len(asked) == len(on.store.list_charges()) == 2
 
 
 def test_what_is_answered_while_a_silent_round_waits_its_turn_counts(
@@ -347,7 +357,7 @@ def test_what_is_answered_while_a_silent_round_waits_its_turn_counts(
     """It stays open all the while: an answer that was late would be heard, and lost for ever."""
     on = stage(gather_s=0.1, every_s=60)
     on.answering = False
-    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread = threading.Thread(target=on.campaign.run_rounds, args=(None,))
     thread.start()
     assert eventually(lambda: len(on.of("round")) == 1)
     (asked,) = [entry.what for entry in on.of("publish", "/round/") if entry.what[1]]
@@ -359,14 +369,14 @@ def test_what_is_answered_while_a_silent_round_waits_its_turn_counts(
     assert on.of("release")[0].what["reports"] == SENSORS
     on.campaign.stop()
     thread.join(30)
-    assert len(on.store.charges()) == 1
+    assert len(on.store.list_charges()) == 1
 
 
 def test_a_round_that_no_device_answers_any_more_is_given_up(stage: Callable[..., Stage]) -> None:
     """Devices that paid for it and lost their answer with the power refuse it for ever."""
     on = stage(gather_s=0.05)
     on.answering, on.turns = False, True
-    on.campaign.run(None)
+    on.campaign.run_rounds(None)
 
     assert len(on.of("round")) == campaign.AGAIN + 2
     assert [entry.what["reports"] for entry in on.of("release")] == [0, SENSORS]
@@ -377,7 +387,7 @@ def test_no_round_waits_for_a_map_and_the_last_one_has_one(stage: Callable[..., 
     on = stage(readings=4)
     on.draws.clear()
     ended: list[str] = []
-    thread = threading.Thread(target=lambda: ended.append(on.campaign.run(None)))
+    thread = threading.Thread(target=lambda: ended.append(on.campaign.run_rounds(None)))
     thread.start()
     released = eventually(lambda: len(on.of("release")) == 4)
     before = ended + on.of("map")
@@ -397,7 +407,7 @@ def test_a_stop_while_a_map_is_drawn_leaves_it_to_the_next_start(
     """It ends at once, and neither round nor map is lost."""
     on = stage(every_s=60)
     on.draws.clear()
-    thread = threading.Thread(target=on.campaign.run, args=(None,))
+    thread = threading.Thread(target=on.campaign.run_rounds, args=(None,))
     thread.start()
     assert eventually(lambda: on.drawn_of)
     on.campaign.stop()
@@ -405,10 +415,10 @@ def test_a_stop_while_a_map_is_drawn_leaves_it_to_the_next_start(
     assert not thread.is_alive()
     assert on.of("map") == []
     on.stopped = False
-    on.again().run(0)
+    on.again().run_rounds(0)
 
     assert [entry.what["number"] for entry in on.of("map")] == [1]
-    assert len(on.store.charges()) == 1
+    assert len(on.store.list_charges()) == 1
 
 
 def test_a_map_that_waited_is_told_with_the_turnout_of_its_own_round(
@@ -432,7 +442,7 @@ def test_a_map_that_waited_is_told_with_the_turnout_of_its_own_round(
     monkeypatch.setattr(on.outbox, "_publish", answered)
     monkeypatch.setattr(on.intake, "close_round", closed)
     on.draws.clear()
-    thread = threading.Thread(target=on.campaign.run, args=(3,))
+    thread = threading.Thread(target=on.campaign.run_rounds, args=(3,))
     thread.start()
     assert eventually(lambda: len(on.of("release")) == 3)
     on.draws.set()
@@ -460,7 +470,7 @@ def draw_beside_a_round(on: Stage) -> Future[str]:
     on.draws.clear()
     on.turns = True
     thread = ThreadPoolExecutor(1)
-    ran = thread.submit(on.campaign.run, 2)
+    ran = thread.submit(on.campaign.run_rounds, 2)
     thread.shutdown(wait=False)
     assert eventually(lambda: len(on.of("round")) == 2)
     on.draws.set()
@@ -517,7 +527,7 @@ def test_what_hangs_is_the_drawing_and_not_who_waits_for_the_disk_with_a_map(
     on = stage(solve_s=0.01)
     monkeypatch.setattr(on.store, "keep_map", Mock(side_effect=locked()))
     on.draws.clear()
-    thread = threading.Thread(target=on.campaign.run, args=(1,))
+    thread = threading.Thread(target=on.campaign.run_rounds, args=(1,))
     thread.start()
 
     assert eventually(lambda: on.drawn_of)
@@ -539,7 +549,7 @@ def test_a_fault_in_a_map_is_the_reason_that_there_is_none_and_ends_no_round(
     on = stage()
     monkeypatch.setattr(on, "recover", lambda *_: "no map at all")
 
-    assert "all 2 readings" in on.campaign.run(None)
+    assert "all 2 readings" in on.campaign.run_rounds(None)
     told = [entry.what for entry in on.of("map")]
     assert [(one["status"], one["code"]) for one in told] == [("unresolved", "solver.failed")] * 2
 
@@ -550,10 +560,10 @@ def test_after_a_start_no_round_waits_for_the_map_that_is_owed(
     """That of a large site takes its minutes, and its devices would be asked nothing meanwhile."""
     on = stage()
     on.stopped = True  # no map comes of it
-    on.campaign.run(1)
+    on.campaign.run_rounds(1)
     on.stopped = False
     on.draws.clear()
-    thread = threading.Thread(target=on.again().run, args=(None,))
+    thread = threading.Thread(target=on.again().run_rounds, args=(None,))
     thread.start()
     released = eventually(lambda: len(on.of("release")) == 2)
     before = on.of("map")
@@ -570,13 +580,13 @@ def test_after_a_start_the_map_before_is_shown_until_the_one_that_is_owed(
 ) -> None:
     """Whoever opens the page meanwhile would read that there was never a map."""
     on = stage()
-    on.campaign.run(1)
+    on.campaign.run_rounds(1)
     on.stopped = True  # no map comes of the second
-    on.again().run(1)
+    on.again().run_rounds(1)
     told = len(on.of("map"))
     on.stopped = False
     on.draws.clear()
-    thread = threading.Thread(target=on.again().run, args=(None,))
+    thread = threading.Thread(target=on.again().run_rounds, args=(None,))
     thread.start()
     shown = eventually(lambda: len(on.of("map")) > told)
     first, before = on.of("map")[0].what, on.of("map")[told:]
@@ -593,15 +603,15 @@ def test_after_a_start_a_reason_why_there_was_no_map_hides_none_of_before(
 ) -> None:
     """The reason is drawn again, for another start may have luck; the map before is good."""
     on = stage()
-    on.campaign.run(1)
+    on.campaign.run_rounds(1)
     with monkeypatch.context() as patch:
         patch.setattr(on, "recover", lambda *_: "no map at all")
         second = on.again()
-        second.run(1)
-        second.run(1)  # has nothing to ask, and must not hide the reason behind the map before
+        second.run_rounds(1)
+        second.run_rounds(1)  # has nothing to ask, and must not hide the reason behind a map
     told = [entry.what for entry in on.of("map")]
     on.draws.clear()
-    thread = threading.Thread(target=on.again().run, args=(None,))
+    thread = threading.Thread(target=on.again().run_rounds, args=(None,))
     thread.start()
     shown = eventually(lambda: len(on.of("map")) > len(told))
     before = [entry.what for entry in on.of("map")[len(told) :]]
@@ -622,7 +632,7 @@ def test_another_promise_on_the_same_database_does_not_start(
 ) -> None:
     """Half a metre yesterday and five today: their prices together are the price of nothing."""
     on = stage()
-    on.campaign.run(1)
+    on.campaign.run_rounds(1)
     other = on.deployment.model_copy(
         update={"heat": on.deployment.heat.model_copy(update={"spread_m2": 0.06})}
     )
@@ -656,13 +666,13 @@ def test_no_change_is_lost_at_whatever_moment_it_is_asked_for(stage: Callable[..
 
         def each(frame: Any, event: str, _: Any, lines: Any = lines) -> Any:
             if event == "line" and next(lines) == moments:  # noqa: B023
-                on.between_rounds(second)
+                on.call_between_rounds(second)
             return each
 
         def only(frame: Any, _event: str, _: Any) -> Any:
             return each if frame.f_code.co_filename == campaign.__file__ else None
 
-        on.between_rounds(lambda done=done: done.append("first"))  # type: ignore[misc]
+        on.call_between_rounds(lambda done=done: done.append("first"))  # type: ignore[misc]
         before = sys.gettrace()
         sys.settrace(only)
         try:

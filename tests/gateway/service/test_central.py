@@ -45,7 +45,7 @@ from gateway.mechanisms.record import Exported
 from gateway.service import campaign, sealing, steps
 from gateway.service.campaign import Campaign
 from gateway.service.intake.door import Arrival, authenticate
-from gateway.service.intake.outcomes import Kept
+from gateway.service.intake.outcomes import CountedReport
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
@@ -54,7 +54,7 @@ from gateway.service.outbox import Outbox
 from gateway.service.rounds import OpenRound
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
-from gateway.settings.windows import span_s
+from gateway.settings.windows import bound_span_s
 from gateway.store import sqlite
 from gateway.store.reader import Reader
 from gateway.store.store import Store
@@ -104,7 +104,7 @@ class Fleet:
 
     def __init__(self, allowed: str = "tally") -> None:
         self.made = enrol.enrol_fleet(SITE, DEVICES, central=allowed)
-        self.devices = enrol.derive_devices(self.made.secrets)
+        self.devices = enrol.derive_gateway_half(self.made.secrets)
         self.nodes = [self._node(who, allowed or "tally") for who, _ in self.made.secrets.devices]
 
     def _node(self, who: Any, mechanism: str) -> Node:
@@ -132,10 +132,12 @@ class Fleet:
         for message in self.frames(round.plan):
             one = authenticate(message, self.devices)
             assert isinstance(one, Arrival)
-            if round.refusal(one.report, 0.0) is None:
+            if round.find_refusal(one.report, 0.0) is None:
                 who = one.report.sender, one.report.epoch, one.report.seq
-                store.keep([Kept(*who, one.report.round, message.payload, one.key_id)])
-                round.settle({one.report.sender: one.report})
+                store.keep_batch(
+                    [CountedReport(*who, one.report.round, message.payload, one.key_id)]
+                )
+                round.add_reports({one.report.sender: one.report})
 
 
 class Gathering:
@@ -146,10 +148,10 @@ class Gathering:
     def __init__(self, fleet: Fleet, store: Store) -> None:
         self._fleet, self._store = fleet, store
 
-    def open(self, round: OpenRound) -> None:
+    def open_round(self, round: OpenRound) -> None:
         self._round = round
 
-    def begin(self) -> None: ...
+    def start(self) -> None: ...
 
     def wait_complete(self, patience_s: float) -> bool:
         assert self._round is not None
@@ -159,7 +161,7 @@ class Gathering:
     def close_round(self) -> OpenRound | None:
         return self._round
 
-    def standing(self) -> OpenRound | None:
+    def find_last_round(self) -> OpenRound | None:
         return self._round
 
     def stop(self) -> None: ...
@@ -179,7 +181,7 @@ class Process:
         home.joinpath("store").mkdir(exist_ok=True)
         self.place = home / "store" / "heatveil.sqlite"
         self.store = Store(self.place, SITE)
-        for step in ("open_round", "keep", "close_round", "keep_map", "post"):
+        for step in ("open_round", "keep_batch", "close_round", "keep_map", "add_letters"):
             setattr(self.store, step, self.mortal(step, getattr(self.store, step)))
         self.deployment = Deployment(
             site={"name": SITE, "database": self.place},
@@ -238,9 +240,9 @@ class Process:
         try:
             running = Campaign(self.deployment, self.fleet.devices, *needs)
             if running._key is not None:
-                for step in ("make", "destroy"):
+                for step in ("make_key_pair", "destroy_key"):
                     setattr(running._key, step, self.mortal(step, getattr(running._key, step)))
-            return running.run(rounds)
+            return running.run_rounds(rounds)
         except Killed as death:
             return f"killed {death}"
         finally:
@@ -253,12 +255,12 @@ class Process:
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let gateway and devices know the tests' own mechanism."""
     monkeypatch.setattr(central, "module_of", {"tally": tally}.get)
-    monkeypatch.setattr(campaign, "find", lambda _: PLANTED)
-    places = mechanisms.find("disk")
+    monkeypatch.setattr(campaign, "find_mechanism", lambda _: PLANTED)
+    places = mechanisms.find_mechanism("disk")
     mine = replace(places.serving, payload_fault=lambda plan: lambda payload: "", fold=None)
-    monkeypatch.setattr(steps, "find_service", lambda _: mine)
-    monkeypatch.setattr("gateway.service.telling.find_service", lambda _: mine)
-    monkeypatch.setattr("gateway.service.drawing.find", lambda _: places)
+    monkeypatch.setattr(steps, "find_serving", lambda _: mine)
+    monkeypatch.setattr("gateway.service.telling.find_serving", lambda _: mine)
+    monkeypatch.setattr("gateway.service.drawing.find_mechanism", lambda _: places)
     monkeypatch.setattr(campaign, "LINGER_S", 60.0)
     monkeypatch.setattr("gateway.service.outbox.END_S", 0.02)
 
@@ -279,7 +281,7 @@ def at(wanted: str) -> Dies:
 
 def charged(home: Path) -> tuple[Fraction, ...]:
     store = Store(home / "store" / "heatveil.sqlite", SITE)
-    found = tuple(one.rho for one in store.charges())
+    found = tuple(one.rho for one in store.list_charges())
     store.close()
     return found
 
@@ -309,8 +311,8 @@ def test_no_window_holds_more_releases_than_it_has_budget_for(
         return 0.0
 
     monkeypatch.setattr(time, "time", lambda: now_s[0])
-    monkeypatch.setattr(campaign, "find", lambda _: replace(PLANTED, plan=planned))
-    monkeypatch.setattr(campaign.Pause, "wait_s", soon)
+    monkeypatch.setattr(campaign, "find_mechanism", lambda _: replace(PLANTED, plan=planned))
+    monkeypatch.setattr(campaign.Pause, "compute_wait_s", soon)
     monkeypatch.setattr(campaign, "GLANCE_S", 1e-9)
     fleet, closed = Fleet(), count(1)
     for dies in (lambda where: where == "before close_round" and next(closed) == 4, never):
@@ -326,14 +328,14 @@ def test_no_window_holds_more_releases_than_it_has_budget_for(
 
     at_s = [row[0] for row in rows(tmp_path, "SELECT at_s FROM charges ORDER BY at_s")]
     assert at_s == [row[0] for row in rows(tmp_path, "SELECT at_s FROM releases ORDER BY at_s")]
-    within = [sum(since <= at < since + span_s(24) for at in at_s) for since in at_s]
+    within = [sum(since <= at < since + bound_span_s(24) for at in at_s) for since in at_s]
     assert len(at_s) == len(rows(tmp_path, "SELECT 1 FROM releases")) == 3 + 6
     assert max(within) == 4
 
 
 STEPS = [
-    *("after make", "after open_round", "after keep", "before close_round"),
-    *("after close_round", "before destroy", "after destroy"),
+    *("after make_key_pair", "after open_round", "after keep_batch", "before close_round"),
+    *("after close_round", "before destroy_key", "after destroy_key"),
 ]
 
 
@@ -343,7 +345,11 @@ def test_killed_anywhere_the_round_goes_on_and_is_charged_once(tmp_path: Path, w
     fleet, died = Fleet(), []
 
     def once(step: str) -> None:
-        if step == where and key_of(tmp_path).exists() >= (where != "after destroy") and not died:
+        if (
+            step == where
+            and key_of(tmp_path).exists() >= (where != "after destroy_key")
+            and not died
+        ):
             died.append(step)
             raise Killed(step)
 
@@ -378,7 +384,7 @@ def test_a_round_whose_key_is_lost_is_given_up_and_charged(tmp_path: Path) -> No
     (name,) = rows(tmp_path, "SELECT name FROM rounds WHERE number = 1")[0]
     with pytest.raises(OvertakenFault):
         store.close_round(name, [1], DEVICES, charge=Charge(Fraction(1, 2)))
-    store.abandon(name, Charge(Fraction(1, 2)))  # nor is it charged again
+    store.abandon_round(name, Charge(Fraction(1, 2)))  # nor is it charged again
     store.close()
     assert charged(tmp_path) == (Fraction(1, 2), Fraction(1, 2))
     assert rows(tmp_path, "SELECT count(*) FROM releases") == [(1,)]
@@ -443,10 +449,10 @@ def test_a_report_that_cannot_be_its_devices_is_in_no_number(
     else:
         wrong = {1: "it has no such cell"}
         mine = replace(
-            steps.find_service("tally"),
+            steps.find_serving("tally"),
             payload_fault=lambda plan: lambda one: wrong.get(one[0], ""),
         )
-        monkeypatch.setattr(steps, "find_service", lambda _: mine)
+        monkeypatch.setattr(steps, "find_serving", lambda _: mine)
     Process(tmp_path, fleet, never).live(1)
 
     assert rows(tmp_path, "SELECT reports FROM releases") == [(DEVICES - 1,)]
@@ -461,7 +467,9 @@ def opened(tmp_path: Path) -> tuple[Fleet, sealing.RoundKey, Callable[[int], Ope
     key = sealing.RoundKey(Process(tmp_path, fleet, never).deployment)
 
     def a_round(number: int) -> OpenRound:
-        asked = steps.sign_round(tally.a_round(number, SHAPE), number, fleet.devices, key.make())
+        asked = steps.sign_round(
+            tally.a_round(number, SHAPE), number, fleet.devices, key.make_key_pair()
+        )
         return steps.open_round(asked, fleet.devices, [], inf)
 
     return fleet, key, a_round
@@ -479,8 +487,8 @@ def test_who_could_not_read_counts_as_an_answer(opened: Opened) -> None:
     """That a device had no place is private: it is an empty payload, and one of the answers."""
     fleet, key, a_round = opened
     round = a_round(1)
-    round.settle(reports(fleet, round, read=lambda _: 1 // 0))
-    found, letters = key.unseal(round, fleet.devices)
+    round.add_reports(reports(fleet, round, read=lambda _: 1 // 0))
+    found, letters = key.unseal_reports(round, fleet.devices)
 
     assert [one.payload for one in found.reports.values()] == [[]] * DEVICES
     assert letters == []
@@ -526,8 +534,8 @@ def test_what_is_sealed_for_something_else_is_refused_by_name(opened: Opened, ba
     """It opens for this device, this round and this number, or is left out with its reason."""
     fleet, key, a_round = opened
     round, told = bad(fleet, a_round)
-    round.settle(told)
-    found, letters = key.unseal(round, fleet.devices)
+    round.add_reports(told)
+    found, letters = key.unseal_reports(round, fleet.devices)
 
     assert found.reports == {}
     assert {one.kind for one in letters} == {"sealed"}
@@ -550,9 +558,9 @@ def test_a_report_that_is_not_sealed_as_its_round_asks_is_refused(
     fleet, _, a_round = opened
     round = a_round(1)
     one = reports(fleet, round)["node-0"]
-    assert round.refusal(one, 0.0) is None
+    assert round.find_refusal(one, 0.0) is None
     round.sealed = round.sealed if sealed else 0
-    refused = round.refusal(one._replace(payload=sent(one.payload)), 0.0)
+    refused = round.find_refusal(one._replace(payload=sent(one.payload)), 0.0)
 
     assert refused.kind == "sealed"
 
@@ -564,7 +572,7 @@ def test_a_key_that_goes_while_its_round_is_open_ends_the_gateway_and_loses_noth
     fleet, taken, paths = Fleet(), tmp_path / "taken", list[Path]()
 
     def take(step: str) -> None:
-        if step == "after keep" and not paths:
+        if step == "after keep_batch" and not paths:
             paths.append(key_of(tmp_path))
             paths[0].rename(taken)
 
@@ -594,21 +602,21 @@ def test_the_key_is_its_owners_alone_and_gone_after_use(
 
     monkeypatch.setattr(os, "fsync", note)
     first = a_round(1)
-    (path,) = sealing.paths_of(key._deployment)
+    (path,) = sealing.list_key_files(key._deployment)
     assert path.stat().st_mode & 0o777 == 0o600
     second = a_round(2)
-    assert key.fits(first.plan)
-    assert key.fits(second.plan)
+    assert key.has_key_of(first.plan)
+    assert key.has_key_of(second.plan)
     with path.open("rb") as held:
-        key.destroy(first.plan)
+        key.destroy_key(first.plan)
         assert held.read() == bytes(32)
-    assert (key.fits(first.plan), key.fits(second.plan)) == (False, True)
+    assert (key.has_key_of(first.plan), key.has_key_of(second.plan)) == (False, True)
     assert not path.exists()
     assert [one == bytes(32) for one in synced] == [False, False, True]
     path.write_bytes(bytes(32))
     path.chmod(0o644)
     with pytest.raises(OperatorFault, match="other users can read"):
-        key.fits(first.plan)
+        key.has_key_of(first.plan)
 
 
 @pytest.mark.parametrize("trust", ["local", "central"])
@@ -621,7 +629,7 @@ def test_a_key_that_no_open_round_owns_is_destroyed_at_the_start(
     shutil.rmtree(tmp_path / "store")
     assert key_of(tmp_path).exists()
     if trust == "local":
-        monkeypatch.setattr(campaign, "pays_at_release", lambda promise: False)
+        monkeypatch.setattr(campaign, "is_paid_at_release", lambda promise: False)
     process = Process(tmp_path, fleet, never)
     assert "as many rounds" in process.live(0)
 
@@ -678,7 +686,7 @@ def test_a_leader_that_was_overtaken_leaves_its_successors_round_alone(tmp_path:
     fleet, other = Fleet(), []
 
     def late(step: str) -> None:
-        if step == "before make" and not other:
+        if step == "before make_key_pair" and not other:
             other.append(Process(tmp_path, fleet, at("before close_round")))
             other.append(other[0].live(1))
 
@@ -705,10 +713,12 @@ class Live(Intake):
     fleet: Fleet
     cell: tuple[int, int]
 
-    def open(self, round: OpenRound) -> None:
-        super().open(round)
+    def open_round(self, round: OpenRound) -> None:
+        super().open_round(round)
         for message in self.fleet.frames(round.plan, lambda _: self.cell):
-            self.put(SimpleNamespace(publish=print, settle=lambda *_: None), message)
+            self.take_message(
+                SimpleNamespace(publish=print, acknowledge_batch=lambda *_: None), message
+            )
 
 
 def forms(number: int) -> list[bytes]:
@@ -736,7 +746,7 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     """What it reported, in whatever form; but what the round's key opens holds it."""
     monkeypatch.undo()  # here mechanism and recovery are real
     monkeypatch.setattr(campaign, "LINGER_S", 60.0)
-    (shape, cell), mechanism = SAID[name], mechanisms.find(name)
+    (shape, cell), mechanism = SAID[name], mechanisms.find_mechanism(name)
     fleet, events, metrics = Fleet(name), [], Metrics()
     process, seen = Process(tmp_path, fleet, never), []
     process.deployment = Deployment(
@@ -750,36 +760,36 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     monkeypatch.setattr(
         process, "recover", lambda _, query, releases: mechanism.recover(query, releases)
     )
-    plan = mechanisms.first_round(process.deployment, config.query(process.deployment))
+    plan = mechanisms.plan_first_round(process.deployment, config.make_query(process.deployment))
     planted = mechanism.report(plan, Reading(0, cell), None)[1]
-    unseal = sealing.RoundKey.unseal
+    unseal = sealing.RoundKey.unseal_reports
 
     def unsealed(*given: Any) -> Any:
         found = unseal(*given)
         seen.append(repr(found).encode())
         return found
 
-    monkeypatch.setattr(sealing.RoundKey, "unseal", unsealed)
+    monkeypatch.setattr(sealing.RoundKey, "unseal_reports", unsealed)
     caplog.set_level(logging.DEBUG)
     told: Any = process.store, fleet.devices, lambda *_: None, lambda *_: None
     with capture_logs() as logs:
         intake = Live(*told, metrics=metrics)
         intake.fleet, intake.cell = fleet, cell
         needs: Any = process.store, intake, process, process, events.append
-        Campaign(process.deployment, fleet.devices, *needs).run(1)
+        Campaign(process.deployment, fleet.devices, *needs).run_rounds(1)
         intake.stop()
-    sqlite.backup(process.place, tmp_path / "backup")
+    sqlite.backup_store(process.place, tmp_path / "backup")
     whole = Exported({}, lambda _: lambda *said: [said], {}, lambda _: lambda said: [said], {})
-    given = Reader(process.place), export.Span(None, None, SITE)
+    given = Reader(process.place), export.TimeSpan(None, None, SITE)
     exported = [
-        *export.messages(*given),
-        *export.ledger(*given),
-        *export.maps(False, None, *given),
+        *export.read_message_rows(*given),
+        *export.read_charge_rows(*given),
+        *export.read_map_rows(False, None, *given),
     ]
-    exported += [*export.reports(whole, *given), *export.releases(whole, *given)]
+    exported += [*export.read_report_rows(whole, *given), *export.read_release_rows(whole, *given)]
     with Page("127.0.0.1", 0, reader=given[0], metrics=metrics) as page:
         for event in events:
-            page.feed.put(event)
+            page.feed.put_event(event)
         paths = [f"api/v1{one.path}" for one in OPERATIONS] + ["metrics"]
         answers = [fetch(page.url + path.format(number=1, name="node-0")) for path in paths]
     given[0].close()
@@ -788,7 +798,7 @@ def test_what_a_device_saw_is_in_no_log_metric_export_api_database_or_backup(
     places = {
         "log": repr([logs, caplog.records, caplog.text]).encode(),
         "events": repr(events).encode(),
-        "metrics": metrics.text(),
+        "metrics": metrics.render_fresh(),
         "export": repr(exported).encode(),
         "api": b"".join(answers),
         "map": repr(process.published).encode(),

@@ -17,22 +17,22 @@ import pytest
 from edge.core import wire
 from edge.core.records import Grid, Guarantee, Release, Report, Round
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find
+from gateway.mechanisms import find_mechanism
 from gateway.mechanisms.summary import format_place
 from gateway.service import homeassistant, steps, telling
-from gateway.service.intake.outcomes import Asked, Kept
+from gateway.service.intake.outcomes import AskedRound, CountedReport
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import (
     Charge,
     Ledger,
-    budget_of,
     check_budget,
     check_terms,
+    compute_budget_rho,
+    compute_reading_rho,
+    compute_round_rho,
+    find_unit,
     make_pure_unit,
-    price,
-    reading_price,
-    terms,
-    unit_of,
+    make_terms,
 )
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound, Place
@@ -52,9 +52,9 @@ def test_prices_that_no_float_can_hold_add_up_exactly() -> None:
     ledger = Ledger(1000 * third.rho, (third,) * 999)
 
     assert ledger.left == third.rho
-    assert ledger.refusal(1000, third.rho) == ""
-    assert ledger.charged([third]).left == 0
-    assert ledger.charged([third]).refusal(1001, third.rho)
+    assert ledger.explain_refusal(1000, third.rho) == ""
+    assert ledger.add_charges([third]).left == 0
+    assert ledger.add_charges([third]).explain_refusal(1001, third.rho)
 
 
 def test_extra_answers_count_for_the_most_talkative_device_alone() -> None:
@@ -71,7 +71,7 @@ def test_a_pure_promise_is_refused_in_its_own_unit() -> None:
     each = Fraction(7, 10) ** 2 / 2
     ledger = Ledger(10 * each, (Charge(each),) * 6)
 
-    why = ledger.refusal(7, 5 * each, make_pure_unit(each))
+    why = ledger.explain_refusal(7, 5 * each, make_pure_unit(each))
 
     said = (
         "round 7 asks for epsilon 3.5, but each device has 2.8 left of its 7 and it is not opened"
@@ -86,40 +86,44 @@ def test_a_pure_promise_is_refused_in_its_own_unit() -> None:
 def test_epsilons_of_answers_are_added_exactly(epsilon: Fraction, answers: int) -> None:
     """So many rounds of half a square of rho are so many times the epsilon: by hand."""
     promise = PROMISE._replace(epsilon=(7, 2), rho=(epsilon**2 / 2).as_integer_ratio(), delta=None)
-    unit = unit_of(promise)
+    unit = find_unit(promise)
 
-    assert unit.of(answers * price(promise)) == answers * epsilon
+    assert unit.convert(answers * compute_round_rho(promise)) == answers * epsilon
     assert unit.name == "epsilon"
-    assert unit_of(promise._replace(delta=(0, 1))) == unit
-    assert not unit_of(promise._replace(epsilon=None)).is_epsilon
-    assert not unit_of(PROMISE).is_epsilon
+    assert find_unit(promise._replace(delta=(0, 1))) == unit
+    assert not find_unit(promise._replace(epsilon=None)).is_epsilon
+    assert not find_unit(PROMISE).is_epsilon
 
 
 def test_a_price_comes_from_rho_or_from_a_pure_epsilon() -> None:
     """Both add up; an epsilon with a delta does not, so it is no price."""
-    assert price(PROMISE) == Fraction(3, 175)
-    assert price(PROMISE._replace(rho=None, delta=None, epsilon=(1, 2))) == Fraction(1, 8)
-    assert price(PROMISE._replace(rho=None, delta=None, epsilon=(3, 1))) == Fraction(9, 2)
+    assert compute_round_rho(PROMISE) == Fraction(3, 175)
+    assert compute_round_rho(PROMISE._replace(rho=None, delta=None, epsilon=(1, 2))) == Fraction(
+        1, 8
+    )
+    assert compute_round_rho(PROMISE._replace(rho=None, delta=None, epsilon=(3, 1))) == Fraction(
+        9, 2
+    )
     with pytest.raises(ValueError, match="needs a rho"):
-        price(PROMISE._replace(rho=None))
+        compute_round_rho(PROMISE._replace(rho=None))
 
 
 def test_the_budget_is_the_price_of_all_readings_or_of_all_maps_together() -> None:
     """The Rounds of a secure sum share one epsilon; readings cost each their own rho."""
     summed = PROMISE._replace(trust="distributed: in sums", epsilon=(3, 1))
 
-    assert budget_of(PROMISE, 5) == Fraction(3, 35)
-    assert reading_price(summed) == budget_of(summed, 5) == Fraction(9, 2)
+    assert compute_budget_rho(PROMISE, 5) == Fraction(3, 35)
+    assert compute_reading_rho(summed) == compute_budget_rho(summed, 5) == Fraction(9, 2)
 
 
 def test_epsilon_so_far_is_never_more_than_promised_within_the_budget() -> None:
     """The exact curve of the Gaussian is below what rho alone implies; beyond it nothing is."""
     ledger = Ledger(Fraction(1, 32), (Charge(Fraction(1, 32)),))
-    over = ledger.charged([Charge(Fraction(1, 1000))])
+    over = ledger.add_charges([Charge(Fraction(1, 1000))])
 
-    assert ledger.epsilon(1e-5, promised=1.0) == 1.0
-    assert over.epsilon(1e-5, promised=1.0) > 1.0
-    assert Ledger(Fraction(1)).epsilon(1e-5, promised=1.0) == 0.0
+    assert ledger.compute_epsilon(1e-5, promised=1.0) == 1.0
+    assert over.compute_epsilon(1e-5, promised=1.0) > 1.0
+    assert Ledger(Fraction(1)).compute_epsilon(1e-5, promised=1.0) == 0.0
 
 
 def test_of_a_pure_promise_the_share_that_is_spent_is_told() -> None:
@@ -127,13 +131,15 @@ def test_of_a_pure_promise_the_share_that_is_spent_is_told() -> None:
     each = Fraction(7, 10) ** 2 / 2
     spent = (Charge(each),) * 4
 
-    assert Ledger(10 * each, spent).epsilon(None, promised=7.0) == pytest.approx(2.8)
-    assert Ledger(5 * each, spent).epsilon(None, 7.0, whole=10 * each) == pytest.approx(2.8)
+    assert Ledger(10 * each, spent).compute_epsilon(None, promised=7.0) == pytest.approx(2.8)
+    assert Ledger(5 * each, spent).compute_epsilon(None, 7.0, whole=10 * each) == pytest.approx(
+        2.8
+    )
 
 
 def test_what_was_paid_for_one_promise_is_not_added_to_another() -> None:
     """Nor is more promised on what was spent; less, or the same, is."""
-    mine, other = terms(PROMISE), terms(PROMISE._replace(delta=(1, 10**6)))
+    mine, other = make_terms(PROMISE), make_terms(PROMISE._replace(delta=(1, 10**6)))
 
     check_terms(None, mine)
     check_terms(mine, mine)
@@ -165,9 +171,9 @@ def test_page_text_api_and_home_assistant_show_the_same_sources(grid: Grid, sure
     found = _heaps(grid, sure)
     event = json.loads(json.dumps(telling.make_map_event(1, found, 0.1)))
     api = msgspec.convert(event, Map)
-    lines = " ".join(find("thermal").lines(found))
+    lines = " ".join(find_mechanism("thermal").format_lines(found))
     results = homeassistant.Results(grid)
-    results.take(event, datetime.now(UTC), 0.0)
+    results.take_event(event, datetime.now(UTC), 0.0)
     shown, first = results.values, api.sources[0]
     cell = grid.cell_mm / 1000 or 1 / grid.shape[0]
 
@@ -200,18 +206,19 @@ def test_a_round_is_released_once_whatever_is_drawn_later(tmp_path: Path, home: 
     assert store.open_round(asked, 2 * asked.rho, paid=False) == ""
     draws = itertools.count(100)
     mechanism = replace(
-        find("thermal"), release=lambda round, payloads, rng: Release(round, [next(draws)], 0)
+        find_mechanism("thermal"),
+        release=lambda round, payloads, rng: Release(round, [next(draws)], 0),
     )
     closed, nobody = OpenRound(asked.plan, asked.name, inf, {}, {}), Any
     for _ in range(3):
         with_steps = Steps(store, nobody, nobody, Quiet(), told.append)
-        found = with_steps.release(mechanism, closed, home.devices, Charge(asked.rho))
+        found = with_steps.release_round(mechanism, closed, home.devices, Charge(asked.rho))
         assert found.values == [100]
 
     assert next(draws) == 103  # it was drawn each time, or this shows nothing
-    assert store.release(asked.name) == ([100], 0)
-    assert store.charges() == (Charge(asked.rho),)
-    assert len(store.letters()) == 1
+    assert store.read_release(asked.name) == ([100], 0)
+    assert store.list_charges() == (Charge(asked.rho),)
+    assert len(store.list_letters()) == 1
     store.close()
 
 
@@ -226,7 +233,7 @@ class Telling:
     def __init__(self) -> None:
         self.gone, self.receipts = 0, 0
 
-    def settle(self, receipts: Any, messages: Any) -> None:
+    def acknowledge_batch(self, receipts: Any, messages: Any) -> None:
         self.receipts += len(receipts)
         self.gone += len(messages)
 
@@ -240,23 +247,25 @@ def test_who_answered_under_an_older_key_has_answered(home: Any, tmp_path: Path)
     It is a dead letter with a receipt and not one that cannot be stored, and nobody waits for it.
     """
     plan, store, link = home.round(), Store(tmp_path / "heatveil.sqlite", SITE), Telling()
-    cost, name = price(plan.guarantee), wire.name_of(plan)
-    asked = Asked(name, name, plan, b"message", cost)
+    cost, name = compute_round_rho(plan.guarantee), wire.name_of(plan)
+    asked = AskedRound(name, name, plan, b"message", cost)
     assert store.open_round(asked, 9 * cost) == ""
-    store.keep([Kept("node-0", 7, 7, name, b"signed with an older key", b"old!")], [])
+    store.keep_batch(
+        [CountedReport("node-0", 7, 7, name, b"signed with an older key", b"old!")], []
+    )
 
-    round = steps.open_round(asked, home.devices, store.answers(name), time.monotonic() + 60)
+    round = steps.open_round(asked, home.devices, store.list_answers(name), time.monotonic() + 60)
     intake = Intake(store, home.devices, lambda *_: None, lambda _: None)
-    intake.open(round)
+    intake.open_round(round)
     for one in home.devices.by_name:
         frame = home.answer(one, plan)
-        intake.put(link, Message(wire.topic(SITE, one, "data"), frame, (1, 1)))
+        intake.take_message(link, Message(wire.topic(SITE, one, "data"), frame, (1, 1)))
 
     assert intake.wait_complete(PATIENCE_S)
     intake.stop()
     assert sorted(round.reports) == sorted(set(home.devices.by_name) - {"node-0"})
-    assert [letter.kind for letter in store.refused()] == ["second"]
-    assert store.charges() == (Charge(cost), Charge(cost, "node-0"))
+    assert [letter.kind for letter in store.list_refused()] == ["second"]
+    assert store.list_charges() == (Charge(cost), Charge(cost, "node-0"))
     assert link.receipts == link.gone == len(home.devices.by_name)
     store.close()
 
@@ -294,7 +303,7 @@ def test_what_does_not_belong_into_the_round_is_refused_with_a_reason(
     changes: dict[str, Any], now_s: float, word: str, kind: str
 ) -> None:
     """A reading in the wrong place would put warmth where there is none."""
-    outcome = opened().refusal(report(**changes), now_s)
+    outcome = opened().find_refusal(report(**changes), now_s)
 
     assert outcome is not None
     assert word in outcome.why

@@ -16,10 +16,10 @@ import pytest
 import structlog.testing
 
 from edge.core.records import Grid, Guarantee
-from gateway.cli.records.show import read_drawn as shown
-from gateway.cli.serve import draw as on_terminal
+from gateway.cli.records.show import read_published_map as shown
+from gateway.cli.serve import format_map_event as on_terminal
 from gateway.devices.broker import embedded, mosquitto
-from gateway.mechanisms.thermal.words import sure_facts
+from gateway.mechanisms.thermal.words import list_certainty_facts
 from gateway.service import outbox as outbox_module
 from gateway.service import telling
 from gateway.service.intake.outcomes import Letter
@@ -67,12 +67,14 @@ def letter(topic: str, payload: bytes, retain: bool = True) -> Letter:
 
 def test_a_broker_that_is_back_is_told_what_stands_and_nothing_else(store: Store) -> None:
     """Killed, it has forgotten what it retained: late devices would hear of no round."""
-    store.post([letter(ROUND, b"one"), letter(WORD, b"hello", False), letter(MAP, b"drawn")])
+    store.add_letters(
+        [letter(ROUND, b"one"), letter(WORD, b"hello", False), letter(MAP, b"drawn")]
+    )
     with outbox(store) as (box, out):
-        box.switch(True)
-        assert eventually(lambda: len(out) == 3 and not store.letters())
-        box.switch(False)
-        box.switch(True)
+        box.set_open(True)
+        assert eventually(lambda: len(out) == 3 and not store.list_letters())
+        box.set_open(False)
+        box.set_open(True)
         assert eventually(lambda: len(out) == 5)
         time.sleep(0.1)
 
@@ -85,10 +87,10 @@ def test_what_is_too_long_for_a_broker_is_told_and_holds_nothing_up(
 ) -> None:
     """The broker would cut the gateway off, at each new connection again."""
     limit = int(re.findall(r"^max_packet_size (\d+)$", configuration, re.MULTILINE)[0])
-    store.post([letter(MAP, bytes(limit)), letter(WORD, b"hello", False)])
+    store.add_letters([letter(MAP, bytes(limit)), letter(WORD, b"hello", False)])
     with structlog.testing.capture_logs() as logs, outbox(store) as (box, out):
-        box.switch(True)
-        assert eventually(lambda: not store.letters())
+        box.set_open(True)
+        assert eventually(lambda: not store.list_letters())
 
     assert out == [(WORD, b"hello")]
     assert [one["topic"] for one in logs if "too long" in one["event"]] == [MAP]
@@ -103,7 +105,7 @@ def test_our_brokers_take_the_longest_that_is_published(configuration: str) -> N
 
 def test_what_the_broker_did_not_acknowledge_waits_for_the_next_start(store: Store) -> None:
     """Handed over is not there: a broker that dies with it has forgotten it."""
-    store.post([letter(MAP, b"drawn"), letter(WORD, b"hello", False)])
+    store.add_letters([letter(MAP, b"drawn"), letter(WORD, b"hello", False)])
     handed: list[tuple[str, bytes]] = []
 
     def lost(topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None) -> None:
@@ -112,10 +114,10 @@ def test_what_the_broker_did_not_acknowledge_waits_for_the_next_start(store: Sto
     with Outbox(store, lost, open=True) as box:
         assert eventually(lambda: len(handed) == 2)
         assert not box.wait_empty(0.3)
-    assert len(store.letters()) == 2
+    assert len(store.list_letters()) == 2
     with outbox(store) as (box, out):
-        box.switch(True)
-        assert eventually(lambda: not store.letters())
+        box.set_open(True)
+        assert eventually(lambda: not store.list_letters())
     assert out == handed
 
 
@@ -124,7 +126,7 @@ def test_a_letter_that_could_not_be_handed_over_is_tried_again(
 ) -> None:
     """Taken for under way it would never go, and its round wait for ever."""
     monkeypatch.setattr("gateway.service.outbox.LOOK_S", 0.05)
-    store.post([letter(ROUND, b"one")])
+    store.add_letters([letter(ROUND, b"one")])
     tries: list[bytes] = []
 
     def publish(topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None) -> None:
@@ -137,7 +139,7 @@ def test_a_letter_that_could_not_be_handed_over_is_tried_again(
         assert box.wait_empty(10)
 
     assert tries == [b"one"] * 3
-    assert not store.letters()
+    assert not store.list_letters()
 
 
 def test_a_letter_that_the_broker_refused_goes_once_more_with_the_same_bytes(
@@ -146,7 +148,7 @@ def test_a_letter_that_the_broker_refused_goes_once_more_with_the_same_bytes(
     """A broker out of room says so once; nobody else would ever try again."""
     monkeypatch.setattr("gateway.service.outbox.LOOK_S", 0.05)
     monkeypatch.setattr("gateway.service.outbox.AGAIN_S", 0.3)
-    store.post([letter(ROUND, b"one")])
+    store.add_letters([letter(ROUND, b"one")])
     tries: list[float] = []
 
     def publish(topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None) -> None:
@@ -160,7 +162,7 @@ def test_a_letter_that_the_broker_refused_goes_once_more_with_the_same_bytes(
 
     assert len(tries) == 2
     assert tries[1] - tries[0] >= 0.3
-    assert not store.letters()
+    assert not store.list_letters()
 
 
 def test_nothing_goes_out_before_it_may(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,12 +170,12 @@ def test_nothing_goes_out_before_it_may(store: Store, monkeypatch: pytest.Monkey
     monkeypatch.setattr(outbox_module, "LOOK_S", 0.02)
     seen = list[list[tuple[str, bytes]]]()
     with outbox(store, lambda: seen.append(list(out)) or len(seen) > 1) as (box, out):
-        store.post([letter(ROUND, b"")])
-        assert not box.wait_begun(0.05)
+        store.add_letters([letter(ROUND, b"")])
+        assert not box.wait_open(0.05)
         assert seen == []  # there is no broker to be asked
-        box.switch(True)
-        assert box.wait_begun(10)
-        assert eventually(lambda: not store.letters())
+        box.set_open(True)
+        assert box.wait_open(10)
+        assert eventually(lambda: not store.list_letters())
 
     assert (seen, out) == ([[], []], [(ROUND, b"")])
 
@@ -185,7 +187,7 @@ def test_a_listener_that_fails_stops_neither_the_others_nor_the_teller() -> None
     """The page's trouble is not the campaign's."""
     heard: list[Any] = []
     teller = Teller(Mock(side_effect=RuntimeError), None, heard.append)
-    teller.listen(lambda event: heard.append(("late", event["kind"])))
+    teller.add_listener(lambda event: heard.append(("late", event["kind"])))
     with structlog.testing.capture_logs() as logs:
         teller.tell({"kind": "done", "why": "over"})
 
@@ -226,8 +228,8 @@ def test_alarms_are_told_whole_each_time_and_counted_over_a_start() -> None:
     """A device under a new key is another one; what was found before this start is known."""
     heard: list[Any] = []
     teller = Teller(heard.append)
-    teller.begin({"kind": "ready"}, {("node-1", b"k1"): ("before", 2)})
-    teller.alarmed([("node-1", b"k1", "again"), ("node-0", b"k0", "first")])
+    teller.tell_start({"kind": "ready"}, {("node-1", b"k1"): ("before", 2)})
+    teller.tell_alarms([("node-1", b"k1", "again"), ("node-0", b"k0", "first")])
 
     assert [event["kind"] for event in heard] == ["ready", "alarm", "alarm"]
     assert heard[-1]["alarms"] == [
@@ -301,7 +303,7 @@ def test_a_contradiction_is_told_and_no_error_with_it() -> None:
     assert event["credible"] is None
     assert parse_map(event) == (None, None, DOUBTED.verdict)
     assert parse_map(older) == (None, None, None)
-    assert [fact.sentence for fact in sure_facts(DOUBTED)][1:] == [WRONG]
+    assert [fact.sentence for fact in list_certainty_facts(DOUBTED)][1:] == [WRONG]
     with pytest.raises(ValueError, match="says how sure it is"):
         replace(DOUBTED, credible=SURE)
 

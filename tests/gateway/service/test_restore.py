@@ -21,10 +21,10 @@ import structlog.testing
 from edge.core import wire
 from gateway.devices.broker import dynamic
 from gateway.faults import ForgottenFault, OperatorFault
-from gateway.mechanisms import find
+from gateway.mechanisms import find_mechanism
 from gateway.service import steps
 from gateway.service.intake.writer import Intake
-from gateway.service.ledger import terms
+from gateway.service.ledger import make_terms
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -42,7 +42,7 @@ RHO = Fraction(1, 50)
 def asked(home: Any, store: Store, plan: int) -> Any:
     """Open the next round as a campaign does, and return what goes out."""
     planned = home.round(plan)
-    one = steps.sign_round(planned, store.number_of(wire.name_of(planned)), home.devices)
+    one = steps.sign_round(planned, store.find_number(wire.name_of(planned)), home.devices)
     assert store.open_round(one, 8 * RHO, enrolled=4) == ""
     return one
 
@@ -76,15 +76,15 @@ def test_forgotten_rounds_are_asked_again_and_nobody_answers_them_anew(
         frames.append(node.answer(one.message, lambda _: [1000]))
         if plan == 1:
             copied(tmp_path / "live.sqlite", tmp_path / "copy.sqlite")
-    spent = sum((charge.rho for charge in store.charges()), Fraction(0))
+    spent = sum((charge.rho for charge in store.list_charges()), Fraction(0))
     store.close()
     left = node.budget.left
 
     restored = Store(tmp_path / "copy.sqlite", "testsite")
-    forgot = sum((charge.rho for charge in restored.charges()), Fraction(0))
+    forgot = sum((charge.rho for charge in restored.list_charges()), Fraction(0))
     again = [asked(home, restored, plan) for plan in (2, 3, 4)]
     answers = [node.answer(one.message, lambda _: [2000]) for one in again]
-    found = sum((charge.rho for charge in restored.charges()), Fraction(0))
+    found = sum((charge.rho for charge in restored.list_charges()), Fraction(0))
     restored.close()
 
     assert (spent, forgot, found) == (3 * RHO, RHO, 4 * RHO)
@@ -104,7 +104,7 @@ def lost(home: Any, folder: Path) -> Path:
     live.mkdir()
     store = Store(live / "heatveil.sqlite", "testsite")
     asked(home, store, 1)
-    sqlite.backup(live / "heatveil.sqlite", live / "copy-1.sqlite")
+    sqlite.backup_store(live / "heatveil.sqlite", live / "copy-1.sqlite")
     for plan in (2, 3):
         asked(home, store, plan)
     shutil.copytree(live, crashed)
@@ -116,7 +116,7 @@ def lost(home: Any, folder: Path) -> Path:
 def charged(place: Path) -> Fraction:
     """Return what is in the ledger of a store."""
     store = Store(place, "testsite")
-    found = sum((charge.rho for charge in store.charges()), Fraction(0))
+    found = sum((charge.rho for charge in store.list_charges()), Fraction(0))
     store.close()
     return found
 
@@ -156,25 +156,25 @@ def short(home: Any, tmp_path: Path, copied: Callable[[Path, Path], None]) -> It
 
 
 def total(store: Store) -> Fraction:
-    return sum((charge.rho for charge in store.charges()), Fraction(0))
+    return sum((charge.rho for charge in store.list_charges()), Fraction(0))
 
 
 def opened(home: Any, store: Store, plan: int) -> int:
     """Open the round of a plan; return its number."""
     planned = home.round(plan)
-    number = store.number_of(wire.name_of(planned))
+    number = store.find_number(wire.name_of(planned))
     assert store.open_round(steps.sign_round(planned, number, home.devices), 8 * RHO) == ""
     return number
 
 
 def test_a_ledger_that_lacks_a_round_of_ours_is_not_gone_on_with(home: Any, short: Any) -> None:
     """Found once, it is refused by whoever opens the store, till what was lost is charged."""
-    promised = terms(home.round().guarantee)
-    short.store.witness(short.rounds[0], "the control")  # is in it
+    promised = make_terms(home.round().guarantee)
+    short.store.record_found_round(short.rounds[0], "the control")  # is in it
     for refused in (
-        lambda: short.store.witness(short.rounds[2], "somebody has round 3"),
-        lambda: short.store.keep([]),
-        lambda: Store(short.store.place, "testsite").check(promised, 8 * RHO),
+        lambda: short.store.record_found_round(short.rounds[2], "somebody has round 3"),
+        lambda: short.store.keep_batch([]),
+        lambda: Store(short.store.place, "testsite").check_promise(promised, 8 * RHO),
         lambda: opened(home, Store(short.store.place, "testsite"), 2),
     ):
         with pytest.raises(ForgottenFault, match=r"ends with round 1: .*--accept 3") as fault:
@@ -183,9 +183,11 @@ def test_a_ledger_that_lacks_a_round_of_ours_is_not_gone_on_with(home: Any, shor
     assert total(short.store) == RHO
 
     again = Store(short.store.place, "testsite")
-    again.charge_lost(steps.find_lost(again.lack(), home.devices), promised, 8 * RHO)
-    again.check(promised, 8 * RHO)
-    again.witness(short.rounds[1], "an answer to round 2")  # and to 2, between the two
+    again.charge_lost_rounds(
+        steps.find_lost_rounds(again.find_missing_rounds(), home.devices), promised, 8 * RHO
+    )
+    again.check_promise(promised, 8 * RHO)
+    again.record_found_round(short.rounds[1], "an answer to round 2")  # and to 2, between the two
 
     assert total(again) == 3 * RHO
     assert opened(home, again, 2) == 4
@@ -210,9 +212,11 @@ def test_rounds_that_nobody_can_have_asked_are_not_charged(home: Any, short: Any
     """A number beyond all others is a stolen site key: it must not spend all there is."""
     far = steps.sign_round(home.round(1), 2 + steps.NEAR, home.devices)
     with pytest.raises(ForgottenFault):
-        short.store.witness(far, "somebody has it")
+        short.store.record_found_round(far, "somebody has it")
     with pytest.raises(OperatorFault, match="site's key"):
-        steps.find_lost(Store(short.store.place, "testsite").lack(), home.devices)
+        steps.find_lost_rounds(
+            Store(short.store.place, "testsite").find_missing_rounds(), home.devices
+        )
 
 
 @pytest.mark.parametrize("genuine", [True, False])
@@ -222,7 +226,7 @@ def test_an_answer_to_a_round_that_is_lost_has_no_receipt_and_ends_the_gateway(
     """A device answers Rounds of its site alone. The control: a frame that it did not sign."""
     frame = home.nodes["node-2"].answer(short.rounds[2].message, lambda _: [1000])
     said, lost = list[Any](), list[Any]()
-    short.store.identity.on_loss(lambda: lost.append(1))
+    short.store.identity.call_on_loss(lambda: lost.append(1))
     by_name = {one.name: one for one in short.rounds}
     intake = Intake(
         short.store,
@@ -231,16 +235,16 @@ def test_an_answer_to_a_round_that_is_lost_has_no_receipt_and_ends_the_gateway(
         lambda _: None,
         foreseen=lambda name, next: by_name.get(name),
     )
-    link: Any = SimpleNamespace(settle=lambda *given: said.append(given))
-    intake.begin()
+    link: Any = SimpleNamespace(acknowledge_batch=lambda *given: said.append(given))
+    intake.start()
     topic = wire.topic("testsite", "node-2", "data")
     payload = frame if genuine else frame[:-1] + bytes([frame[-1] ^ 1])
-    intake.put(link, Message(topic, payload, (1, 1)))
+    intake.take_message(link, Message(topic, payload, (1, 1)))
     assert eventually(lambda: lost or "told" in said)
     intake.stop()
 
     assert (lost, bool(said)) == (([1], False) if genuine else ([], True))
-    assert [one.kind for one in short.store.refused()] == ([] if genuine else ["forged"])
+    assert [one.kind for one in short.store.list_refused()] == ([] if genuine else ["forged"])
     if genuine:
         with pytest.raises(ForgottenFault, match="node-2 has answered round 3"):
             short.store.identity.check()
@@ -248,23 +252,23 @@ def test_an_answer_to_a_round_that_is_lost_has_no_receipt_and_ends_the_gateway(
 
 def test_rounds_are_known_by_what_devices_call_them(tmp_path: Path, home: Any) -> None:
     """Of this deployment, and near its next number; those of another plan are nobody's."""
-    (tmp_path / "gateway.toml").write_text(config.sample())
-    deployment = config.load(tmp_path / "gateway.toml")
-    foreseen = steps.Foreseen(deployment, home.devices)
-    plan = find("thermal").plan(config.query(deployment), [])
+    (tmp_path / "gateway.toml").write_text(config.make_sample())
+    deployment = config.load_deployment(tmp_path / "gateway.toml")
+    foreseen = steps.ForeseenRounds(deployment, home.devices)
+    plan = find_mechanism("thermal").plan(config.make_query(deployment), [])
     far, near = (wire.name_of(plan._replace(number=n)) for n in (5 + steps.NEAR, 7))
-    found = foreseen.find(near, 5)
+    found = foreseen.find_round(near, 5)
 
     assert found.plan == plan._replace(number=7)
-    assert foreseen.find(far, 5) is None
-    assert foreseen.find(wire.name_of(plan._replace(number=7, params=(1,))), 5) is None
+    assert foreseen.find_round(far, 5) is None
+    assert foreseen.find_round(wire.name_of(plan._replace(number=7, params=(1,))), 5) is None
 
 
 @pytest.mark.parametrize(
     ("may_read", "place"),
     [
         ("both", wire.round_topic("testsite", "thermal")),
-        ("both", steps.last_topic("testsite", "thermal")),
+        ("both", steps.make_last_round_topic("testsite", "thermal")),
         ("open", wire.round_topic("testsite", "thermal")),
         ("none", wire.round_topic("testsite", "thermal")),
     ],
@@ -291,16 +295,16 @@ def test_a_gateway_reads_its_own_rounds_before_it_says_anything(
             ]
         (doors.folder / dynamic.FILE).write_text(json.dumps(body))
     (doors.folder / "gateway.toml").write_text(sites.small("testsite", doors.port))
-    deployment = config.load(doors.folder / "gateway.toml")
+    deployment = config.load_deployment(doors.folder / "gateway.toml")
     deployment = deployment.model_copy(update={"mqtt": doors.comes("gateway")})
     with doors.run(), Pump("test") as pump, structlog.testing.capture_logs() as logs:
-        link = Link(deployment.mqtt, "before", pump).wait()
+        link = Link(deployment.mqtt, "before", pump).wait_connected()
         link.publish(place, short.rounds[2].message, retain=True)
         assert link.wait_until_sent(5)
         link.close()
         told: Any = short.store, pump, lambda *_: None, lambda *_: None
         uplink = Uplink(deployment, home.devices, *told)
-        uplink.link.wait()
+        uplink.link.wait_connected()
         with (
             nullcontext() if may_read == "none" else pytest.raises(ForgottenFault, match="retains")
         ):

@@ -18,8 +18,8 @@ from edge.core.records import Report
 from edge.core.window import JUMPED
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.mechanisms import find
-from gateway.mechanisms.thermal.granting import grant
+from gateway.mechanisms import find_mechanism
+from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -41,12 +41,12 @@ class Room:
 
     def __init__(self, mqtt: Mqtt, folder: Path, site: str) -> None:
         self.mqtt, self.folder, self.site = mqtt, folder, site
-        self.made, self.place = enrol.enrol_fleet(site, SENSORS), budgets.keep_in_memory()
-        self.devices = enrol.derive_devices(self.made.secrets)
+        self.made, self.place = enrol.enrol_fleet(site, SENSORS), budgets.keep_slots_in_memory()
+        self.devices = enrol.derive_gateway_half(self.made.secrets)
         # Of what its rounds need, ten times as much and no pace: what the gateway does is tested.
-        limits = grant(config.query(self.deployment()), 0.0)
+        limits = make_first_limits(config.make_query(self.deployment()), 0.0)
         ample = limits._replace(budget=10 * limits.budget)
-        budgets.provision(self.made, ample, self.place)
+        budgets.write_first_budgets(self.made, ample, self.place)
         self.events: list[dict[str, Any]] = []
         self.truth = forward(np.array([0.4]), PLACES, 0.05)[:, 0]
 
@@ -67,7 +67,7 @@ class Room:
 
     def fleet(self) -> Fleet:
         """Return the devices, freshly started."""
-        started = budgets.boot(self.made.secrets, self.place).devices
+        started = budgets.boot_devices(self.made.secrets, self.place).devices
         fleet = Fleet(started, PointSensors(PLACES, 0.0, None), np.random.default_rng(1))
         fleet.show(self.truth)
         return fleet
@@ -111,7 +111,7 @@ class Here:
         pass
 
     def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
-        return find(mechanism).recover(query, releases)
+        return find_mechanism(mechanism).recover(query, releases)
 
 
 @pytest.fixture
@@ -124,9 +124,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
     """The whole pipeline: every sensor answers, the map is retained, the budget is spent."""
     with room.service() as service, room.nodes():
-        why = service.run()
-        ledger = service.ledger()
-        service.run()  # which has nothing to add, and tells no map twice
+        why = service.run_rounds()
+        ledger = service.read_ledger()
+        service.run_rounds()  # which has nothing to add, and tells no map twice
 
     assert "all 2 readings" in why
     kinds = [event["kind"] for event in room.events]
@@ -157,7 +157,7 @@ def test_a_device_whose_clock_jumped_in_its_sleep_is_told_of_once(
 
     A disk that does not take it is asked again, and ends no start.
     """
-    keep_jumped, refused = Store.keep_jumped, list[Any]()
+    keep_jumped, refused = Store.keep_jumped_clocks, list[Any]()
 
     def refusing(store: Store, names: Any) -> None:
         if not refused:
@@ -166,29 +166,33 @@ def test_a_device_whose_clock_jumped_in_its_sleep_is_told_of_once(
         keep_jumped(store, names)
 
     # They were enrolled without a window, of which no more than the deployment's is looked at.
-    monkeypatch.setattr("gateway.service.serving.check_together", lambda *_: None)
+    monkeypatch.setattr("gateway.service.serving.check_devices_fit", lambda *_: None)
     said = json.dumps({"limits": {"clock": JUMPED}}).encode()
     with structlog.testing.capture_logs() as logs, Pump("test") as pump:
-        link = Link(room.mqtt, f"test-{room.site}", pump).wait()
+        link = Link(room.mqtt, f"test-{room.site}", pump).wait_connected()
         with room.service(privacy={"window_h": 24}, rounds={"every_s": 50_000}) as service:
             service.wait_connected()
             for name, meta in (("node-01", said), ("node-01", said), ("node-02", b"{}")):
                 link.publish(wire.topic(room.site, name, "meta"), meta)
             link.publish(wire.topic(room.site, "node-03", "meta"), said)
             assert eventually(lambda: any(one.get("device") == "node-03" for one in logs))
-            assert eventually(lambda: service._store.list_jumped() == {"node-01", "node-03"})
+            assert eventually(
+                lambda: service._store.list_jumped_clocks() == {"node-01", "node-03"}
+            )
             link.publish(wire.topic(room.site, "node-03", "meta"), b"{}")
-            assert eventually(lambda: service._store.list_jumped() == {"node-01"})
-            service._store.keep_jumped(["node-01", "left"])  # which is enrolled no longer
-        monkeypatch.setattr(Store, "keep_jumped", refusing)
+            assert eventually(lambda: service._store.list_jumped_clocks() == {"node-01"})
+            service._store.keep_jumped_clocks(["node-01", "left"])  # which is enrolled no longer
+        monkeypatch.setattr(Store, "keep_jumped_clocks", refusing)
         with room.service(privacy={"window_h": 24}, rounds={"every_s": 50_000}) as service:
             service.wait_connected()
-            assert eventually(lambda: service._store.list_jumped() == {"node-01"})
+            assert eventually(lambda: service._store.list_jumped_clocks() == {"node-01"})
             for name in ("node-01", "node-02"):
                 link.publish(wire.topic(room.site, name, "meta"), said)
-            assert eventually(lambda: service._store.list_jumped() == {"node-01", "node-02"})
+            assert eventually(
+                lambda: service._store.list_jumped_clocks() == {"node-01", "node-02"}
+            )
         with room.service() as service:  # without a window none is looked at
-            assert service._store.list_jumped() == set()
+            assert service._store.list_jumped_clocks() == set()
         link.close()
     told = [one for one in logs if one.get("why") == JUMPED]
 
@@ -211,8 +215,8 @@ def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(room: Room) ->
 
     began_s = time.monotonic()
     with room.service(rounds={"gather_s": 3}) as service, room.nodes(Deaf()) as crowd:
-        crowd.wait()
-        service.run(rounds=1)
+        crowd.wait_connected()
+        service.run_rounds(rounds=1)
 
     assert 3 < time.monotonic() - began_s < 30
     (release,) = room.told("release")
@@ -231,10 +235,10 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
         member, read = fleet.member, fleet.read
 
     with room.service() as service, room.nodes(Half()):
-        runner = threading.Thread(target=service.run)
+        runner = threading.Thread(target=service.run_rounds)
         runner.start()
         assert eventually(lambda: room.told("reports") and room.told("reports")[-1]["came"] == 5)
-        charged = service.ledger().charges
+        charged = service.read_ledger().charges
         service.stop()
         runner.join(30)
         assert room.told("done")[-1]["why"] == "it was stopped"
@@ -245,9 +249,9 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
         member, read = fleet.member, fleet.read
 
     with room.service() as service, room.nodes(Others()):
-        service.run(rounds=1)
+        service.run_rounds(rounds=1)
 
-        assert service.ledger().charges == charged
+        assert service.read_ledger().charges == charged
     assert [event["name"] for event in room.told("round")] == [room.told("round")[0]["name"]] * 2
     assert room.told("release")[0]["reports"] == SENSORS
 
@@ -258,14 +262,14 @@ def test_a_round_that_outlived_its_release_is_taken_back_at_the_next_start(room:
     """The gateway died between the release and the broker: devices would answer it again."""
     topic = wire.round_topic(room.site, "thermal")
     with room.service() as service, room.nodes():
-        service.run()
+        service.run_rounds()
     with Pump("stale") as pump:
-        stale = Link(room.mqtt, f"stale-{room.site}", pump).wait()
+        stale = Link(room.mqtt, f"stale-{room.site}", pump).wait_connected()
         stale.publish(topic, b"a released round", retain=True)
         assert stale.wait_until_sent(60)
         stale.close()
     with room.service() as service:
-        service.run()
+        service.run_rounds()
         assert eventually(lambda: not find_kept(room.mqtt, topic))
 
 
@@ -282,8 +286,8 @@ def test_a_device_that_comes_back_from_its_past_is_an_alarm_until_it_has_a_new_k
         return bytes(wire.pack_report(report, key, topic, 32))
 
     with room.service() as service, Pump("past") as pump:
-        service._intake.begin()
-        past = Link(room.mqtt, f"past-{room.site}", pump).wait()
+        service._intake.start()
+        past = Link(room.mqtt, f"past-{room.site}", pump).wait_connected()
         past.publish(topic, frame(7, device.mac_key))
         past.publish(topic, frame(3, device.mac_key))
         assert eventually(lambda: room.told("alarm"))
@@ -296,8 +300,8 @@ def test_a_device_that_comes_back_from_its_past_is_an_alarm_until_it_has_a_new_k
     renewed = device._replace(key_id=b"new!", mac_key=key)
     room.devices = room.devices._replace(by_name={**room.devices.by_name, name: renewed})
     with room.service() as service, Pump("new") as pump:
-        service._intake.begin()
-        new = Link(room.mqtt, f"new-{room.site}", pump).wait()
+        service._intake.start()
+        new = Link(room.mqtt, f"new-{room.site}", pump).wait_connected()
         new.publish(topic, frame(1, key))
         assert eventually(
             lambda: room.told("reports") or service._intake._newest.get((name, b"new!"))

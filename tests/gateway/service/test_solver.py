@@ -19,9 +19,9 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid, Release
-from gateway.mechanisms import find
+from gateway.mechanisms import find_mechanism
 from gateway.service import solver as solvers
-from gateway.service.drawing import Turnout, draw, pack_release
+from gateway.service.drawing import Turnout, draw_map, pack_release
 from gateway.service.solver import Solver
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query
@@ -35,7 +35,7 @@ QUERY = Query(Grid((20, 1), 0), (10,), 0.05, (1, 1))
 
 def releases(query: Query = QUERY) -> list[Any]:
     """Return what ten sensors said that saw nothing at all, without any noise."""
-    mechanism = find("thermal")
+    mechanism = find_mechanism("thermal")
     round = mechanism.plan(query, [])
     return [mechanism.release(round, [[sensor, 0] for sensor in range(10)], None)]
 
@@ -45,7 +45,7 @@ def test_a_map_comes_back_and_is_the_same_as_without_the_worker() -> None:
     """The process must change nothing but where the work is done."""
     with Solver() as solver:
         result = solver.recover("thermal", QUERY, releases())
-    here = find("thermal").recover(QUERY, releases())
+    here = find_mechanism("thermal").recover(QUERY, releases())
 
     assert isinstance(result, Heatmap)
     assert result.mass.tolist() == here.mass.tolist()
@@ -112,7 +112,7 @@ def test_another_limit_holds_from_the_next_map_on_and_waits_for_none() -> None:
         drawing = threading.Thread(target=solver.recover, args=("thermal", QUERY, releases()))
         drawing.start()
         assert eventually(solver._lock.locked)
-        solver.allow(0.001)
+        solver.set_limit_s(0.001)
         assert drawing.is_alive()
         os.kill(solver._process.pid, signal.SIGKILL)
         drawing.join(60)
@@ -169,8 +169,8 @@ class Library:
                 time.sleep(0.05)
         return "a map"
 
-mechanisms.find = lambda name: Library()
-solver.work(Connection(int(sys.argv[1])), 0.1)
+mechanisms.find_mechanism = lambda name: Library()
+solver.run_worker(Connection(int(sys.argv[1])), 0.1)
 """
 
 
@@ -226,8 +226,8 @@ class Library:
         time.sleep(query.drift)
         return found
 
-mechanisms.find = lambda name: Library()
-solver.work(Connection(int(sys.argv[2])), float(sys.argv[3]))
+mechanisms.find_mechanism = lambda name: Library()
+solver.run_worker(Connection(int(sys.argv[2])), float(sys.argv[3]))
 """
 
 
@@ -271,11 +271,11 @@ import sys
 import gateway.cli.serve
 from gateway.settings import config
 from gateway.mechanisms.thermal.words import in_words
-from gateway.mechanisms import find
+from gateway.mechanisms import find_mechanism
 from pathlib import Path
-Path(sys.argv[1]).write_text(config.sample())
-query = config.query(config.load(sys.argv[1]))
-print(len(in_words(query, find("thermal").plan(query, []).guarantee)) > 1)
+Path(sys.argv[1]).write_text(config.make_sample())
+query = config.make_query(config.load_deployment(sys.argv[1]))
+print(len(in_words(query, find_mechanism("thermal").plan(query, []).guarantee)) > 1)
 heavy = "cvxpy matplotlib pandas numba alembic scipy.special scipy.optimize scipy.linalg".split()
 print([name for name in heavy if name in sys.modules])
 """
@@ -308,7 +308,7 @@ def test_below_the_quorum_there_is_no_map_and_the_reason_is_published(
 ) -> None:
     """A map of three sensors where twelve were meant looks like one of twelve."""
     plan, solver = home.round(), CountingSolver()
-    found = draw(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(used, 4, 1, quorum))
+    found = draw_map(solver, "lab", plan, [Release(plan, [1] * 4, 4)], Turnout(used, 4, 1, quorum))
 
     assert solver.asked == 0
     said = json.loads(found.letter.payload)

@@ -19,12 +19,12 @@ from edge.core.window import open_budget
 from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import first_chain
 from gateway.devices.enrol import enrol
-from gateway.mechanisms import find
-from gateway.mechanisms.thermal.granting import grant
+from gateway.mechanisms import find_mechanism
+from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.service import campaign
 from gateway.service.campaign import Campaign
 from gateway.service.intake.writer import Intake
-from gateway.service.ledger import budget_of, price
+from gateway.service.ledger import compute_budget_rho, compute_round_rho
 from gateway.service.mqtt.connection import Message
 from gateway.service.outbox import Outbox
 from gateway.settings import config, windows
@@ -79,12 +79,12 @@ class House:
             store={"keep_days": KEEP_DAYS, "report_days": REPORT_DAYS},
         )
         self.made = enrol.enrol_fleet(SITE, SENSORS)
-        self.limits = grant(config.query(self.deployment), HOUR_S)
-        self.devices = enrol.derive_devices(self.made.secrets)
+        self.limits = make_first_limits(config.make_query(self.deployment), HOUR_S)
+        self.devices = enrol.derive_gateway_half(self.made.secrets)
         self.flash = {one.identity.name: Flash() for one in self.made.secrets.devices}
         for name, root in self.made.roots.items():
             key = self._identity(name).state_key
-            kept = windows.record_of(self.deployment, self.limits)
+            kept = windows.make_window_record(self.deployment, self.limits)
             provision(self.flash[name], key, first_chain(root), self.limits, kept)
         self.nodes: dict[str, Node] = {}
         self.away: dict[str, float] = {}
@@ -126,9 +126,9 @@ class House:
         """Serve so many rounds, with starts in between; the gateway is open at the end."""
         while hours > 0:
             some = min(hours, self.fate.randrange(20, 400))
-            self.serve().run(some)
+            self.serve().run_rounds(some)
             report_days, keep_days = self.deployment.kept_days
-            self.store.retain(self.at_s, keep_days, 30, report_days, windowed=True)
+            self.store.forget_older(self.at_s, keep_days, 30, report_days, windowed=True)
             hours -= some
             if self.fate.random() < 0.1:
                 self.at_s += 30 * 86_400  # the gateway was away for a month
@@ -141,13 +141,13 @@ class House:
         """Draw one map, and show it ever after: what is drawn is not what is tested."""
         assert len(given) <= self.deployment.privacy.readings
         if self.mapped is None:
-            self.mapped = find(mechanism).recover(query, given)
+            self.mapped = find_mechanism(mechanism).recover(query, given)
         return self.mapped
 
     def stop(self) -> None:
         """Nothing is being drawn elsewhere."""
 
-    def settle(self, receipts: Any, messages: Any) -> None:
+    def acknowledge_batch(self, receipts: Any, messages: Any) -> None:
         """Nobody waits for a receipt."""
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False, on_sent: Any = None):
@@ -175,7 +175,9 @@ class House:
             return
         if frame is not None and read_at:
             self.answers[name].append(read_at[0])
-            self.intake.put(self, Message(wire.topic(SITE, name, "data"), bytes(frame), (1, 1)))
+            self.intake.take_message(
+                self, Message(wire.topic(SITE, name, "data"), bytes(frame), (1, 1))
+            )
 
     def hour(self, *_: Any) -> float:
         """Let an hour pass, and what may come in it; a round may open then."""
@@ -203,7 +205,7 @@ def test_a_window_that_is_spent_is_said_once(
         if said[-1] != (ok, why):
             said.append((ok, why))
 
-    monkeypatch.setattr(campaign.Pause, "wait_s", soon)
+    monkeypatch.setattr(campaign.Pause, "compute_wait_s", soon)
     monkeypatch.setattr(campaign, "GLANCE_S", 1e-9)
     house.promise("10/1")
     on = house.serve()
@@ -212,7 +214,7 @@ def test_a_window_that_is_spent_is_said_once(
     house.store.open_round = lambda *args, **told: (
         asked.append(why := open_round(*args, **told)) or why
     )
-    on.run(house.deployment.privacy.readings + 4)
+    on.run_rounds(house.deployment.privacy.readings + 4)
     house.close()
 
     assert [ok for ok, _ in said] == [True, False, True]
@@ -227,18 +229,22 @@ def test_a_budget_is_exact_for_years_and_storage_is_bounded(
 ) -> None:
     """Power cuts, upgrades, starts of the gateway, a month away, a new promise: none doubles."""
     house, owed = House(tmp_path, monkeypatch, 7), Fraction(0)
-    monkeypatch.setattr(campaign.Pause, "wait_s", house.hour)
+    monkeypatch.setattr(campaign.Pause, "compute_wait_s", house.hour)
     for epsilon in ("10/1", "8/1"):  # in the middle of the year, and of a window, another promise
         house.promise(epsilon)
         house.live(hours // 2)
-        promised = find("thermal").plan(config.query(house.deployment), []).guarantee
-        cost = price(promised)
+        promised = (
+            find_mechanism("thermal").plan(config.make_query(house.deployment), []).guarantee
+        )
+        cost = compute_round_rho(promised)
         owed += hours // 2 * cost
         for times in house.answers.values():
             assert len(times) > hours // 6
             for at, since in enumerate(times):
                 within = sum(one <= since + HOUR_S * WINDOW_H for one in times[at : at + 99])
-                assert within * cost <= budget_of(promised, house.deployment.privacy.readings)
+                assert within * cost <= compute_budget_rho(
+                    promised, house.deployment.privacy.readings
+                )
         assert house.store.end_promise() == (hours // 2, hours // 2 * cost)
         assert house.store.end_promise() is None
         house.close()

@@ -24,9 +24,9 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_the_sample_loads_and_is_a_query(tmp_path: Path) -> None:
     """It is what everybody begins with."""
-    deployment = config.load(written(tmp_path, config.sample()))
+    deployment = config.load_deployment(written(tmp_path, config.make_sample()))
 
-    query = config.query(deployment)
+    query = config.make_query(deployment)
     assert query.grid == ((80, 1), 250)
     assert query.sensors == (50,)
     assert (query.epsilon, query.delta) == ((8, 1), (1, 100_000))
@@ -50,14 +50,14 @@ def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
 ) -> None:
     """The first line that a newcomer changes: one sentence at most, and what it says will do."""
     cells, length = ROOMS[room]
-    text = config.sample().replace("cells = 80 ", f"cells = {cells} ")
+    text = config.make_sample().replace("cells = 80 ", f"cells = {cells} ")
     text = text.replace("length_m = 20.0 ", length)
     try:
-        query = config.query(config.load(written(tmp_path, text)))
+        query = config.make_query(config.load_deployment(written(tmp_path, text)))
     except OperatorFault as told:
         (instead,) = re.findall(r"Write count = (\[\d+, \d+\]|\d+)", str(told))
         text = text.replace("count = 50 ", f"count = {instead} ")
-        query = config.query(config.load(written(tmp_path, text)))
+        query = config.make_query(config.load_deployment(written(tmp_path, text)))
 
     assert query.grid.shape == (tuple(cells) if isinstance(cells, list) else (cells, 1))
     assert 50 <= prod(query.sensors) <= 54
@@ -112,10 +112,10 @@ def test_a_fault_in_the_file_is_one_line_that_says_where_and_what(
     tmp_path: Path, old: str, new: str, words: list[str]
 ) -> None:
     """Nothing starts on a guess, and nobody has to read our code to mend it."""
-    assert old in config.sample()
-    path = written(tmp_path, config.sample().replace(old, new, 1))
+    assert old in config.make_sample()
+    path = written(tmp_path, config.make_sample().replace(old, new, 1))
     with pytest.raises(OperatorFault) as caught:
-        config.load(path)
+        config.load_deployment(path)
 
     said = str(caught.value)
     assert str(path) in said
@@ -127,10 +127,10 @@ def test_a_fault_in_the_file_is_one_line_that_says_where_and_what(
 @pytest.mark.parametrize("mechanism", TABLE)
 def test_a_number_in_quotes_is_refused_whatever_its_key(tmp_path: Path, mechanism: str) -> None:
     """Of a field that may be left out, too."""
-    text, numbers = config.sample(mechanism), r"(?m)^(?:# )?(\w+) = (-?[\d.]+)(?= |$)"
+    text, numbers = config.make_sample(mechanism), r"(?m)^(?:# )?(\w+) = (-?[\d.]+)(?= |$)"
     keys = [match[1] for match in re.finditer(numbers, text)]
     with pytest.raises(OperatorFault) as caught:
-        config.load(written(tmp_path, re.sub(numbers, r'\1 = "\2"', text)), {})
+        config.load_deployment(written(tmp_path, re.sub(numbers, r'\1 = "\2"', text)), {})
 
     refused = re.findall(r"\[\w+\] (\w+) is '[^']*': [^;]*without quotes", str(caught.value))
     assert sorted(refused) == sorted(keys)
@@ -138,9 +138,9 @@ def test_a_number_in_quotes_is_refused_whatever_its_key(tmp_path: Path, mechanis
 
 def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     """Mending them one start at a time would be tedious."""
-    text = config.sample().replace("port = 8883", "port = 0").replace("every_s", "each_s")
+    text = config.make_sample().replace("port = 8883", "port = 0").replace("every_s", "each_s")
     with pytest.raises(OperatorFault) as caught:
-        config.load(written(tmp_path, text))
+        config.load_deployment(written(tmp_path, text))
 
     assert "[mqtt] port" in str(caught.value)
     assert "[rounds] each_s" in str(caught.value)
@@ -158,10 +158,10 @@ def test_values_that_do_not_go_together_are_the_operators_fault(
     tmp_path: Path, old: str, new: str
 ) -> None:
     """Each is well formed, but there is no such room or promise."""
-    assert old in config.sample()
-    path = written(tmp_path, config.sample().replace(old, new))
+    assert old in config.make_sample()
+    path = written(tmp_path, config.make_sample().replace(old, new))
     with pytest.raises(OperatorFault, match="cannot be served"):
-        config.query(config.load(path))
+        config.make_query(config.load_deployment(path))
 
 
 def test_the_environment_stands_above_the_file(
@@ -170,7 +170,7 @@ def test_the_environment_stands_above_the_file(
     """A container gets its broker this way, and keeps the rest of the file."""
     monkeypatch.setenv("HEATVEIL_MQTT__HOST", "broker.example")
 
-    deployment = config.load(written(tmp_path, config.sample()))
+    deployment = config.load_deployment(written(tmp_path, config.make_sample()))
 
     assert deployment.mqtt.host == "broker.example"
     assert deployment.mqtt.port == 8883
@@ -197,7 +197,7 @@ def test_the_environment_says_what_a_file_can(
     """Counts, shapes, ratios and texts that begin as a list would."""
     monkeypatch.setenv(variable, value)
 
-    assert found(config.load(written(tmp_path, config.sample())))
+    assert found(config.load_deployment(written(tmp_path, config.make_sample())))
 
 
 @pytest.mark.parametrize(
@@ -215,9 +215,9 @@ def test_what_is_wrong_in_the_environment_is_not_blamed_on_the_file(
     tmp_path: Path, variable: str, value: str, words: str
 ) -> None:
     """Or passed over: a misspelled broker would leave the file's, and nobody would know why."""
-    path = written(tmp_path, config.sample())
+    path = written(tmp_path, config.make_sample())
     with pytest.raises(OperatorFault) as caught:
-        config.load(path, {variable: value})
+        config.load_deployment(path, {variable: value})
 
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -228,10 +228,10 @@ def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("sesame\n")
     (tmp_path / "ca.pem").write_text("no certificate")
 
-    assert access.password(Mqtt(password_file=tmp_path / "password")) == "sesame"
-    assert access.password(Mqtt()) is None
-    assert access.tls(Mqtt(insecure=True)) is None
+    assert access.read_password(Mqtt(password_file=tmp_path / "password")) == "sesame"
+    assert access.read_password(Mqtt()) is None
+    assert access.make_tls_context(Mqtt(insecure=True)) is None
     with pytest.raises(OperatorFault, match="password_file .*nowhere"):
-        access.password(Mqtt(password_file=tmp_path / "nowhere"))
+        access.read_password(Mqtt(password_file=tmp_path / "nowhere"))
     with pytest.raises(OperatorFault, match=r"ca_file .*ca\.pem"):
-        access.tls(Mqtt(ca_file=tmp_path / "ca.pem"))
+        access.make_tls_context(Mqtt(ca_file=tmp_path / "ca.pem"))

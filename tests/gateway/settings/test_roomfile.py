@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from edge.core.records import Release
-from gateway.cli.recover import as_public
+from gateway.cli.recover import pack_public_file
 from gateway.faults import OperatorFault
-from gateway.mechanisms.thermal.calibrate import calibrate
+from gateway.mechanisms.thermal.calibrate import explain_calibration
 from gateway.mechanisms.thermal.calibrate_numbers import try_maps
-from gateway.mechanisms.thermal.world import Room, scene_of
-from gateway.service.ledger import check_terms, terms
+from gateway.mechanisms.thermal.world import Room, load_scene
+from gateway.service.ledger import check_terms, make_terms
 from gateway.service.solver import Solver
 from gateway.settings import config
 from physics.response import Response
@@ -74,34 +74,36 @@ def deployed(tmp_path: Path, more: str = "", room: str = ROOM) -> Path:
 
 @pytest.mark.long
 def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path) -> None:
-    deployment = config.load(deployed(tmp_path))
-    query = config.query(deployment)
+    deployment = config.load_deployment(deployed(tmp_path))
+    query = config.make_query(deployment)
 
     assert query.grid == ((12, 8), 250)
     assert query.sensors == (6,)
     assert query.step == Fraction(1, 128)
     assert (query.intensity_max, query.sources_max) == (80.0, 2)
     assert query.spread_m2 == math.inf
-    assert query.response is config.query(deployment).response
+    assert query.response is config.make_query(deployment).response
     found = try_maps(query, lambda stage: None)
     assert found.off is None or found.off < found.blind
-    made = calibrate(query, every_s=None, as_json=True, plot=None, inputs=[], stage=print)
+    made = explain_calibration(
+        query, every_s=None, as_json=True, plot=None, inputs=[], stage=print
+    )
     numbers = json.loads("\n".join(made.lines))
     assert numbers["what_if"][0]["spread_m2"] is None
     assert query.response.digest in numbers["neighbours"]
     with pytest.raises(OperatorFault, match="--published"):
-        as_public(query, ())
+        pack_public_file(query, ())
 
 
 @pytest.mark.long
 def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> None:
     """It is another process, and a virtual fleet's room warms its thermometers in watts."""
-    query = config.query(config.load(deployed(tmp_path)))
+    query = config.make_query(config.load_deployment(deployed(tmp_path)))
     world = np.random.default_rng(2)
-    room = Room(query, scene_of(query, None, 1, world), world)
+    room = Room(query, load_scene(query, None, 1, world), world)
     round = plan(query, ())
     assert round is not None
-    values = [reading.values[0] for reading in room.readings(round)]
+    values = [reading.values[0] for reading in room.read_devices(round)]
     with Solver(30.0) as solver:
         drawn = solver.recover("thermal", query, [Release(round, values, len(values))])
 
@@ -126,13 +128,13 @@ def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> No
 def test_what_is_said_twice_is_refused(tmp_path: Path, more: str, words: str) -> None:
     """Noise for one of two rooms would not hide what the other shows."""
     with pytest.raises(OperatorFault) as caught:
-        config.load(deployed(tmp_path, more))
+        config.load_deployment(deployed(tmp_path, more))
     assert words in str(caught.value)
 
 
 def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path: Path) -> None:
     """Nearer than that paths are compared cell by cell, and the noise is for two cells here."""
-    query = config.query(config.load(deployed(tmp_path)))
+    query = config.make_query(config.load_deployment(deployed(tmp_path)))
 
     assert {1, 2} <= set(query.response.far_cells)
     changes = query.response.changes
@@ -141,24 +143,26 @@ def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path:
 
 def test_a_wrong_room_file_is_told_of_with_its_line(tmp_path: Path) -> None:
     with pytest.raises(OperatorFault, match=r"small\.toml.*line"):
-        config.load(deployed(tmp_path, room=ROOM.replace("cell_mm = 250", "cell_mm = 0")))
+        config.load_deployment(
+            deployed(tmp_path, room=ROOM.replace("cell_mm = 250", "cell_mm = 0"))
+        )
     path = deployed(tmp_path)
     (tmp_path / "small.toml").unlink()
     with pytest.raises(OperatorFault, match="cannot be read"):
-        config.load(path)
+        config.load_deployment(path)
 
 
 def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None:
     """Stale noise would be for a room that is no more."""
     path = deployed(tmp_path)
-    first = config.query(config.load(path)).response
+    first = config.make_query(config.load_deployment(path)).response
     (tmp_path / "small.toml").write_text(ROOM.replace("0.005", "0.0040"))
-    query = config.query(config.load(path))
+    query = config.make_query(config.load_deployment(path))
     second = query.response
 
     assert first.digest != second.digest
     promised = [
-        terms(made.guarantee)
+        make_terms(made.guarantee)
         for response in (first, second)
         if (made := plan(replace(query, response=response), ()))
     ]
@@ -166,7 +170,7 @@ def test_a_room_file_that_changes_makes_another_response(tmp_path: Path) -> None
         check_terms(*promised)
     assert not np.allclose(first.operator, second.operator)
     (tmp_path / "small.toml").write_text(ROOM + "through_walls = false\n")
-    on_foot = config.query(config.load(path)).response
+    on_foot = config.make_query(config.load_deployment(path)).response
     assert (first.through_walls, on_foot.through_walls) == (True, False)
     assert on_foot.digest != first.digest
 
@@ -180,7 +184,7 @@ def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: 
         path = deployed(tmp_path / folder, room=ROOM + "through_walls = false\n")
         for kept in tmp_path.glob("*.bound"):
             (path.parent / kept.name).write_bytes(kept.read_bytes())
-        made = config.query(config.load(path)).response
+        made = config.make_query(config.load_deployment(path)).response
         assert made is not None
         return path, made
 
@@ -196,8 +200,8 @@ def test_what_proves_the_noise_is_found_once_and_kept_beside_the_room(tmp_path: 
     again.write_bytes(b"spoilt")
     path, spoilt = loaded("spoilt")
     assert (spoilt.changes.joint >= first.changes.joint).all()
-    query = config.query(config.load(path))
-    made = calibrate(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
+    query = config.make_query(config.load_deployment(path))
+    made = explain_calibration(query, every_s=None, as_json=False, plot=None, inputs=[], stage=str)
     assert "each lag at its worst" in " ".join(made.lines)
 
 
@@ -207,4 +211,4 @@ def test_several_rooms_are_refused(tmp_path: Path) -> None:
     path.write_text(DEPLOYED.replace('"small.toml"', '["small.toml", "large.toml"]'))
 
     with pytest.raises(OperatorFault, match="names 2 files, but a gateway serves one room"):
-        config.load(path)
+        config.load_deployment(path)

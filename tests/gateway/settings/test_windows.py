@@ -10,10 +10,17 @@ from edge.core.window import Hours, step_of
 from edge.host.enrol import Ram, provision
 from gateway.cli import check
 from gateway.cli.records import ledger
-from gateway.devices.enrol.check import check_window
+from gateway.devices.enrol.check import check_budget_window
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find
-from gateway.service.ledger import Charge, Ledger, budget_of, counted_s, price, terms
+from gateway.mechanisms import find_mechanism
+from gateway.service.ledger import (
+    Charge,
+    Ledger,
+    compute_budget_rho,
+    compute_round_rho,
+    find_counted_s,
+    make_terms,
+)
 from gateway.settings import config, windows
 from gateway.settings.deployment import Deployment
 from recovery import thermal
@@ -75,8 +82,8 @@ def asked_of(mechanism: str, **own: Any) -> Deployment:
 @pytest.mark.parametrize("mechanism", ["disk", "ranks", "pyramid", "pyramid_sum"])
 def test_places_may_be_promised_for_a_window(mechanism: str) -> None:
     """Whoever draws the noise, each device counts its answers; rounds go on at one price."""
-    query = config.query(asked_of(mechanism))
-    first, later = (find(mechanism).plan(query, [None] * done) for done in (0, 1000))
+    query = config.make_query(asked_of(mechanism))
+    first, later = (find_mechanism(mechanism).plan(query, [None] * done) for done in (0, 1000))
 
     assert later == first._replace(number=1001)
     assert first.guarantee.unit.startswith("any 24 hours (k times as long costs k times epsilon)")
@@ -86,9 +93,12 @@ def test_places_may_be_promised_for_a_window(mechanism: str) -> None:
 def test_what_is_spent_of_a_window_of_secure_sums_comes_back() -> None:
     """Nobody is told of a last map, or that nothing more is asked, where rounds go on for ever."""
     site = asked_of("pyramid_sum")
-    plan = config.query(site)
-    first = find("pyramid_sum").plan(plan, [])
-    rho, whole = price(first.guarantee), budget_of(first.guarantee, site.privacy.readings)
+    plan = config.make_query(site)
+    first = find_mechanism("pyramid_sum").plan(plan, [])
+    rho, whole = (
+        compute_round_rho(first.guarantee),
+        compute_budget_rho(first.guarantee, site.privacy.readings),
+    )
     some, all_of_it = (
         ledger._in_words(site, Ledger(whole, (Charge(rho),) * count), rho, first)[0]
         for count in (1, 26)
@@ -119,12 +129,12 @@ def test_a_cadence_that_is_planned_is_paid_for_and_one_more_answer_would_not_be(
     )
 
     assert count >= most >= count - 1
-    assert windows.count_answers(hours, windows.least_every_s(hours, count)) <= count
+    assert windows.count_answers(hours, windows.find_least_every_s(hours, count)) <= count
 
 
 def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
     """It is in every Round and on every map, and no ledger adds it to one for a life."""
-    query = config.query(deployment())
+    query = config.make_query(deployment())
     promised = thermal.plan(query, []).guarantee
     hour, whole = (
         thermal.plan(query.__class__(**{**_fields(query), "window_h": hours}), []).guarantee
@@ -138,9 +148,9 @@ def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
     for one in (promised, hour):
         assert "warmth that lingers from before" in one.unprotected
     assert "lingers" not in whole.unprotected
-    assert terms(promised) != terms(whole)
-    assert counted_s(terms(promised)) == 25 * step_of(86_400)
-    assert counted_s(terms(whole)) is None
+    assert make_terms(promised) != make_terms(whole)
+    assert find_counted_s(make_terms(promised)) == 25 * step_of(86_400)
+    assert find_counted_s(make_terms(whole)) is None
 
 
 def _fields(query: Any) -> dict[str, Any]:
@@ -153,7 +163,7 @@ def test_what_is_kept_has_an_end_where_rounds_have_none() -> None:
     assert deployment(store={"keep_days": 7}).kept_days == (7, 7)
     assert deployment(privacy={"window_h": 0}).kept_days == (None, None)
     assert deployment(privacy={"window_h": 0}, store={"keep_days": 9}).kept_days == (9, 9)
-    said = check.describe_kept(deployment())
+    said = check.describe_retention(deployment())
     assert said.startswith("kept: blurred or sealed reports 30 days; releases and maps 365 days;")
     with pytest.raises(ValueError, match="Keep for longer"):
         deployment(store={"keep_days": 1})
@@ -161,33 +171,33 @@ def test_what_is_kept_has_an_end_where_rounds_have_none() -> None:
 
 def test_a_device_is_given_the_window_and_what_was_spent_of_it() -> None:
     """A new key within a window is no new budget."""
-    from gateway.mechanisms.thermal.granting import grant
+    from gateway.mechanisms.thermal.granting import make_first_limits
 
     told = deployment()
-    limits = grant(config.query(told), 3600)
+    limits = make_first_limits(config.make_query(told), 3600)
     slots, key = Ram(), bytes(32)
-    provision(slots, key, bytes(32), limits, windows.record_of(told, limits, spent=True))
+    provision(slots, key, bytes(32), limits, windows.make_window_record(told, limits, spent=True))
     record = unpack(slots.read(0), key)
 
     assert len(record.window) == 137
     held = Hours(record.window, None)
     assert (held.length_s, held.spent, held.counted_s) == (86_400, limits.budget, 0)
-    assert windows.record_of(deployment(privacy={"window_h": 0}), limits) == b""
-    assert Hours(windows.record_of(told, limits), None).spent == 0
+    assert windows.make_window_record(deployment(privacy={"window_h": 0}), limits) == b""
+    assert Hours(windows.make_window_record(told, limits), None).spent == 0
     with pytest.raises(OperatorFault, match="Ask for a smaller epsilon"):
-        windows.record_of(told, limits._replace(budget=1 << 40))
+        windows.make_window_record(told, limits._replace(budget=1 << 40))
 
 
 def test_devices_of_another_window_are_refused() -> None:
     """They would be silent sooner, or give more than is said."""
-    check_window(24, {"n1": 24})
+    check_budget_window(24, {"n1": 24})
     for other in (0, 12):
         with pytest.raises(OperatorFault, match="enrolled with a budget for any 24 h"):
-            check_window(other, {"n1": 24})
+            check_budget_window(other, {"n1": 24})
 
 
 def test_no_window_is_promised_of_devices_of_which_nobody_knows_theirs() -> None:
     """One that was enrolled for fewer hours gives more than is said; for life all is as before."""
-    check_window(0, {"n1": None})
+    check_budget_window(0, {"n1": None})
     with pytest.raises(OperatorFault, match="window of n1's budget is not known"):
-        check_window(24, {"n1": None})
+        check_budget_window(24, {"n1": None})

@@ -17,7 +17,15 @@ from sqlalchemy.exc import OperationalError
 
 from edge.core import wire
 from gateway.faults import OperatorFault, ReplacedFault
-from gateway.service.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept, Letter
+from gateway.service.intake.outcomes import (
+    Alarm,
+    AskedRound,
+    CountedReport,
+    DeadLetter,
+    HeardMessage,
+    Letter,
+    SecondAnswer,
+)
 from gateway.service.intake.writer import Intake
 from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
@@ -47,22 +55,24 @@ def _method(store: Store, name: str, home: Any) -> Callable[[], object]:
     """Return one transaction of a store, and bring the store to where it may happen."""
     promise = home.round(1).guarantee
 
-    def asked(number: int) -> Asked:
+    def asked(number: int) -> AskedRound:
         name = b"nam%d" % number
-        return Asked(name, name, home.round(number)._replace(guarantee=promise), b"message", RHO)
+        return AskedRound(
+            name, name, home.round(number)._replace(guarantee=promise), b"message", RHO
+        )
 
     def keep() -> None:
-        store.keep(
-            [Kept(f"node-{n}", 1, 2, b"nam2", b"frame %d" % n, KEY) for n in range(3)],
+        store.keep_batch(
+            [CountedReport(f"node-{n}", 1, 2, b"nam2", b"frame %d" % n, KEY) for n in range(3)],
             [DeadLetter("a/b", "why", b"bytes", "late"), DeadLetter("c/d", "why", b"bytes")],
-            [Again(NAME, Charge(RHO, "node-0"), b"again")],
-            [Heard("node-3", 1, 2, NAME, b"late", KEY)],
+            [SecondAnswer(NAME, Charge(RHO, "node-0"), b"again")],
+            [HeardMessage("node-3", 1, 2, NAME, b"late", KEY)],
             [Alarm("node-0", KEY, "set back")],
         )
 
     store.open_round(asked(1), 4 * RHO, paid=name != "close_paid")
-    store.keep([Kept("node-0", 1, 1, NAME, b"frame", KEY)])
-    store.post([Letter(0, "old", b"old", False), LETTER])
+    store.keep_batch([CountedReport("node-0", 1, 1, NAME, b"frame", KEY)])
+    store.add_letters([Letter(0, "old", b"old", False), LETTER])
     words: dict[str, Any] = {"post": [LETTER, LETTER._replace(topic="else", retain=False)]}
     return {
         "keep": keep,
@@ -71,7 +81,7 @@ def _method(store: Store, name: str, home: Any) -> Callable[[], object]:
         "close_round": lambda: store.close_round(NAME, [1, None], 1, **words),
         "close_paid": lambda: store.close_round(NAME, [1], 1, charge=Charge(RHO), **words),
         "keep_map": lambda: store.keep_map(NAME, "{}", **words),
-        "post": lambda: store.post([LETTER._replace(payload=b"newer")]),
+        "post": lambda: store.add_letters([LETTER._replace(payload=b"newer")]),
     }[name]
 
 
@@ -132,25 +142,25 @@ def test_a_round_that_is_paid_when_it_closes_holds_its_price_back(store: Store, 
     """Else two open rounds could each be promised the same last of the budget."""
     plan = home.round(1)
 
-    def asked(number: int) -> Asked:
+    def asked(number: int) -> AskedRound:
         name = b"nam%d" % number
-        return Asked(name, name, plan._replace(number=number), b"message", RHO)
+        return AskedRound(name, name, plan._replace(number=number), b"message", RHO)
 
     assert store.open_round(asked(1), 2 * RHO, paid=False) == ""
-    assert store.charges() == ()
+    assert store.list_charges() == ()
     assert store.open_round(asked(2), 2 * RHO, paid=False) == ""
     assert "round 3 asks" in store.open_round(asked(3), 2 * RHO)
     assert store.close_round(b"nam1", [1], 1, charge=Charge(RHO), outcome="late")
     assert "round 3 asks" in store.open_round(asked(3), 2 * RHO)
-    assert store.charges() == (Charge(RHO),)
-    assert store.release(b"nam1") == ([1], 1)
+    assert store.list_charges() == (Charge(RHO),)
+    assert store.read_release(b"nam1") == ([1], 1)
 
 
 def test_the_promise_of_a_round_paid_later_binds_at_once(store: Store, home: Any) -> None:
     """Its devices have been asked under it."""
-    store.open_round(Asked(NAME, NAME, home.round(1), b"", RHO), 2 * RHO, paid=False)
+    store.open_round(AskedRound(NAME, NAME, home.round(1), b"", RHO), 2 * RHO, paid=False)
     with pytest.raises(OperatorFault, match="was promised"):
-        store.open_round(Asked(b"nam2", b"nam2", home.round(2), b"", RHO), 3 * RHO)
+        store.open_round(AskedRound(b"nam2", b"nam2", home.round(2), b"", RHO), 3 * RHO)
 
 
 @pytest.mark.long
@@ -158,7 +168,7 @@ def test_a_commit_whose_answer_was_lost_is_not_a_loss(
     store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The batch is tried again and is known by then: receipts, and nobody's dead letter."""
-    plan, bearer, keep, lost = home.round(), Bearer(), store.keep, [0]
+    plan, bearer, keep, lost = home.round(), Bearer(), store.keep_batch, [0]
 
     def committed(kept: Any, *rest: Any) -> None:
         keep(kept, *rest)
@@ -166,15 +176,15 @@ def test_a_commit_whose_answer_was_lost_is_not_a_loss(
             lost[0] = len(kept)
             raise OperationalError("COMMIT", None, OSError("the server is gone"))
 
-    monkeypatch.setattr(store, "keep", committed)
+    monkeypatch.setattr(store, "keep_batch", committed)
     intake = Intake(store, home.devices, lambda *_: None, lambda _alarms: None)
     try:
         name = wire.name_of(plan)
         places = {one: device.place for one, device in home.devices.by_name.items()}
-        intake.open(OpenRound(plan, name, time.monotonic() + 60, places))
+        intake.open_round(OpenRound(plan, name, time.monotonic() + 60, places))
         for packet, device in enumerate(places):
             topic = wire.topic(SITE, device, "data")
-            intake.put(bearer, Message(topic, home.answer(device, plan), (1, packet)))
+            intake.take_message(bearer, Message(topic, home.answer(device, plan), (1, packet)))
         bearer.wait(len(places))
         closed = intake.close_round()
     finally:
@@ -183,8 +193,8 @@ def test_a_commit_whose_answer_was_lost_is_not_a_loss(
     assert lost[0]
     assert bearer.receipts == len(places)
     assert closed.reports.keys() == places.keys()
-    assert sorted(device for device, _ in store.answers(name)) == sorted(places)
-    assert store.refused() == []
+    assert sorted(device for device, _ in store.list_answers(name)) == sorted(places)
+    assert store.list_refused() == []
 
 
 class Bearer:
@@ -193,7 +203,7 @@ class Bearer:
     def __init__(self) -> None:
         self.receipts, self.acked = 0, 0
 
-    def settle(self, receipts: Any, messages: Any) -> None:
+    def acknowledge_batch(self, receipts: Any, messages: Any) -> None:
         self.receipts += len(list(receipts))
         self.acked += len(list(messages))
 
@@ -207,8 +217,8 @@ class Bearer:
 # A store that is taken away under whoever writes to it: nobody is told of what went there.
 
 
-def kept(seq: int) -> Kept:
-    return Kept("north", 1, seq, seq.to_bytes(4, "big"), b"frame %d" % seq, b"key1")
+def kept(seq: int) -> CountedReport:
+    return CountedReport("north", 1, seq, seq.to_bytes(4, "big"), b"frame %d" % seq, b"key1")
 
 
 def deleted(path: Path) -> None:
@@ -267,10 +277,13 @@ def test_a_commit_to_a_store_that_is_not_there_is_none(
     (folder := tmp_path / "store").mkdir()
     path, lost = folder / "heatveil.sqlite", list[int]()
     store = Store(path, "lab")
-    store.identity.on_loss(lambda: lost.append(1))
-    store.keep([kept(1)])
+    store.identity.call_on_loss(lambda: lost.append(1))
+    store.keep_batch([kept(1)])
     way(path)
-    for write in (lambda: store.keep([kept(2)]), lambda: store.post([Letter(0, "a", b"", True)])):
+    for write in (
+        lambda: store.keep_batch([kept(2)]),
+        lambda: store.add_letters([Letter(0, "a", b"", True)]),
+    ):
         with pytest.raises(ReplacedFault) as fault:
             write()
 
@@ -293,11 +306,11 @@ def test_a_copy_over_the_file_is_seen_by_its_length(tmp_path: Path) -> None:
     store = Store(tmp_path / "heatveil.sqlite", "lab")
     with store.engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE life AS SELECT zeroblob(100000) AS pages")
-    assert store.checkpoint()
-    store.keep([kept(1)])
+    assert store.empty_log()
+    store.keep_batch([kept(1)])
     copied_over(tmp_path / "heatveil.sqlite")
     with closing(store), pytest.raises(ReplacedFault):
-        store.keep([kept(2)])
+        store.keep_batch([kept(2)])
 
 
 @pytest.mark.parametrize("made_by", ["cp", "heatveil backup"])
@@ -315,7 +328,7 @@ def test_a_copy_over_the_file_is_seen_by_its_mark(tmp_path: Path, made_by: str) 
     with path.open("r+b") as out:
         out.write(copy.read_bytes())
     with closing(store), pytest.raises(ReplacedFault):
-        store.keep([kept(2)])
+        store.keep_batch([kept(2)])
 
     assert not path.with_name(path.name + ".rescued").exists()
 
@@ -330,13 +343,13 @@ def test_what_comes_and_goes_beside_a_store_is_no_loss(tmp_path: Path) -> None:
         with closing(sqlite3.connect(path)) as reader:
             reader.execute("BEGIN").execute("SELECT count(*) FROM reports").fetchone()
             assert not store.write_back()  # the mark of before stands in the file
-            store.keep([kept(10 + seq)])
+            store.keep_batch([kept(10 + seq)])
         other.close()
         assert store.write_back()
         store.backup(tmp_path / f"copy-{seq}.sqlite")
-        store.keep([kept(seq)])
+        store.keep_batch([kept(seq)])
     os.link(path, tmp_path / "second name")
-    store.keep([kept(9)])
+    store.keep_batch([kept(9)])
     assert store.identity.fault is None
     store.close()
 
@@ -364,7 +377,7 @@ def test_a_database_that_is_dropped_and_made_anew_is_another(cluster: Any, made_
             f"host=127.0.0.1 port={cluster.port} user=keeper dbname=replaced", place.password_file
         )
         store = Store(place, "lab")
-        store.keep([kept(1)])
+        store.keep_batch([kept(1)])
         if made_by == "database":
             keeper.execute("DROP DATABASE replaced WITH (FORCE)")
             keeper.execute("CREATE DATABASE replaced")
@@ -376,8 +389,8 @@ def test_a_database_that_is_dropped_and_made_anew_is_another(cluster: Any, made_
 
     def again() -> None:
         with suppress(OperationalError):  # the connections of before were cut
-            store.keep([kept(2)])
-        store.keep([kept(3)])
+            store.keep_batch([kept(2)])
+        store.keep_batch([kept(3)])
 
     with closing(store), pytest.raises(ReplacedFault):
         again()
@@ -416,6 +429,6 @@ def test_what_was_rescued_before_is_not_written_over(tmp_path: Path) -> None:
         (earlier := tmp_path / "heatveil.sqlite.rescued").write_text("of another time")
         path.unlink()
         with pytest.raises(ReplacedFault, match=r"saved as .*rescued-2"):
-            store.keep([kept(1)])
+            store.keep_batch([kept(1)])
 
     assert earlier.read_text() == "of another time"

@@ -16,12 +16,12 @@ from edge.core import wire
 from gateway.faults import OperatorFault
 from gateway.service import steps
 from gateway.service.intake.door import Arrival, authenticate
-from gateway.service.intake.judge import judge
+from gateway.service.intake.judge import judge_reports
 from gateway.service.intake.outcomes import DeadLetter
 from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
 from gateway.store import postgres, sqlite
-from gateway.store.migrations import bring_up
+from gateway.store.migrations import migrate_tables
 from gateway.store.places import Place
 from gateway.store.reader import Reader
 from gateway.store.schema import METADATA, SCHEMA
@@ -34,7 +34,7 @@ SEVEN = schema_4.KEPT.with_name("schema_7.sqlite.gz")
 
 
 def _engine(place: Place) -> Engine:
-    return sqlite.engine(place) if isinstance(place, Path) else postgres.engine(place)
+    return sqlite.make_engine(place) if isinstance(place, Path) else postgres.make_engine(place)
 
 
 def _old(place: Place) -> None:
@@ -101,30 +101,30 @@ def test_every_row_survives_and_says_more_now(place: Place) -> None:
             assert after == (
                 before if name != "about" else [before[0].replace("(4,", f"({SCHEMA},")]
             )
-    assert store.charges() == (*[Charge(RHO)] * 3, Charge(RHO, "node-0"))
-    assert {who: used for (who, _), used in store.newest().items()} == {
+    assert store.list_charges() == (*[Charge(RHO)] * 3, Charge(RHO, "node-0"))
+    assert {who: used for (who, _), used in store.read_newest_numbers().items()} == {
         "node-0": (1, 3),
         "node-1": (1, 3),
         "node-2": (1, 2),
         "node-3": (1, 2),
     }
-    assert [who for who, _ in store.alarms()] == ["node-0"]
-    store.keep([], [DeadLetter("a/b", "new", b"", "flood")])
-    assert store.refused(1)[0].kind == "flood"
+    assert [who for who, _ in store.list_alarms()] == ["node-0"]
+    store.keep_batch([], [DeadLetter("a/b", "new", b"", "flood")])
+    assert store.list_refused(1)[0].kind == "flood"
     store.close()
 
     reader = Reader(place)
-    assert [(row.number, row.outcome, row.reports, row.rho) for row in reader.rounds()] == [
+    assert [(row.number, row.outcome, row.reports, row.rho) for row in reader.list_rounds()] == [
         (3, "open", None, RHO),
         (2, "closed", 3, RHO),
         (1, "closed", 4, RHO),
     ]
-    assert all(row.closed_s is not None for row in reader.rounds()[1:])
+    assert all(row.closed_s is not None for row in reader.list_rounds()[1:])
     kinds = Counter(forged=3, unknown=3, late=1, changed=1, flood=1)
-    assert reader.refused_kinds() == kinds
-    assert [row.reports for row in reader.devices()] == [3, 3, 2, 1]
-    assert reader.map() == {"kind": "map", "number": 2}
-    assert reader.ledger(Fraction(1, 5)).spent == 4 * RHO
+    assert reader.count_refused_by_kind() == kinds
+    assert [row.reports for row in reader.list_devices()] == [3, 3, 2, 1]
+    assert reader.read_map() == {"kind": "map", "number": 2}
+    assert reader.read_ledger(Fraction(1, 5)).spent == 4 * RHO
     reader.close()
 
 
@@ -137,7 +137,7 @@ def test_a_dead_letter_of_no_known_kind_is_called_garbled(tmp_path: Path) -> Non
     Store(place, SITE).close()
     reader = Reader(place)
 
-    assert reader.refused_kinds() == Counter(forged=3, unknown=3, garbled=1, changed=1)
+    assert reader.count_refused_by_kind() == Counter(forged=3, unknown=3, garbled=1, changed=1)
     reader.close()
 
 
@@ -147,18 +147,18 @@ def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) ->
     _old(path)
     engine = _engine(path)
     with engine.begin() as connection:
-        bring_up(connection, 4, 5)
+        migrate_tables(connection, 4, 5)
     engine.dispose()
     store = Store(path, SITE)
-    assert store.load_vacant() is None
-    assert [charge.device for charge in store.charges()] == ["", "", "", "node-0"]
+    assert store.load_empty_room() is None
+    assert [charge.device for charge in store.list_charges()] == ["", "", "", "node-0"]
     for at_s, state in ((1.0, b"first"), (2.0, b"second")):
         store.keep_map(_name(path, 2), "{}", vacant=(at_s, state))
     store.keep_map(_name(path, 2), "{}")
     store.close()
 
     again = Store(path, SITE)
-    assert again.load_vacant() == b"second"
+    assert again.load_empty_room() == b"second"
     again.close()
 
 
@@ -209,7 +209,7 @@ def _tried(place: Place, number: int, monkeypatch: pytest.MonkeyPatch) -> list[s
     """Open a store with a failure at its n-th statement; return those that were sent."""
     said: list[str] = []
     module = sqlite if isinstance(place, Path) else postgres
-    whole = module.engine
+    whole = module.make_engine
 
     def breaking(where: Any) -> Engine:
         engine = whole(where)
@@ -217,7 +217,7 @@ def _tried(place: Place, number: int, monkeypatch: pytest.MonkeyPatch) -> list[s
         return engine
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "engine", breaking)
+        patch.setattr(module, "make_engine", breaking)
         try:
             Store(place, SITE).close()
         except RuntimeError:
@@ -280,22 +280,22 @@ def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 def test_the_next_gateway_goes_on_with_it(path: Path, home: Any) -> None:
     """The frames of its time are known again, its open round is the same, the next is the next."""
     store = Store(path, SITE)
-    device, frame = store.answers(_name(path, 3))[0]
+    device, frame = store.list_answers(_name(path, 3))[0]
     again = authenticate(Message(wire.topic(SITE, device, "data"), frame, (1, 1)), home.devices)
     assert isinstance(again, Arrival)
-    known = store.known([again.key], [(again.report.round, device)])
-    verdict = judge([again], None, store.newest(), known, time.monotonic())
+    known = store.read_known([again.key], [(again.report.round, device)])
+    verdict = judge_reports([again], None, store.read_newest_numbers(), known, time.monotonic())
     assert [one.taken for one in verdict.again] == [True]
     assert (verdict.letters, verdict.alarms, verdict.extra) == ([], [], [])
 
     planned = home.round(3)
-    asked = steps.sign_round(planned, store.number_of(wire.name_of(planned)), home.devices)
+    asked = steps.sign_round(planned, store.find_number(wire.name_of(planned)), home.devices)
     assert asked.name == _name(path, 3)  # by the same name, so it is not charged again
     assert store.open_round(asked, Fraction(1, 5)) == ""
-    assert len(store.charges()) == 4
+    assert len(store.list_charges()) == 4
     assert store.close_round(asked.name, [1, 2, None, None], 2)
     planned = home.round(4)
-    more = steps.sign_round(planned, store.number_of(wire.name_of(planned)), home.devices)
+    more = steps.sign_round(planned, store.find_number(wire.name_of(planned)), home.devices)
     assert more.plan.number == 4
     assert store.open_round(more, Fraction(1, 5)) == ""
     with pytest.raises(OperatorFault, match="was promised"):  # what it promised binds us too
@@ -308,7 +308,7 @@ def test_the_copy_that_is_left_is_the_old_store(path: Path) -> None:
     with closing(sqlite3.connect(path)) as old:
         before = list(old.iterdump())
     Store(path, SITE).close()
-    with closing(sqlite3.connect(sqlite.address(path), uri=True)) as new:
+    with closing(sqlite3.connect(sqlite.make_read_only_address(path), uri=True)) as new:
         assert list(new.iterdump()) != before
     (left,) = path.parent.glob("heatveil.sqlite.schema*")
     with closing(sqlite3.connect(left)) as copy:

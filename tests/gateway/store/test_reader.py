@@ -13,13 +13,20 @@ import pytest
 from sqlalchemy.exc import DBAPIError
 
 from gateway.faults import OperatorFault
-from gateway.service.intake.outcomes import Again, Alarm, Asked, DeadLetter, Heard, Kept
+from gateway.service.intake.outcomes import (
+    Alarm,
+    AskedRound,
+    CountedReport,
+    DeadLetter,
+    HeardMessage,
+    SecondAnswer,
+)
 from gateway.service.ledger import Charge
 from gateway.settings import config
 from gateway.store import opening as locks
 from gateway.store import postgres
 from gateway.store.opening import lock_store
-from gateway.store.places import Database, Place, place_of
+from gateway.store.places import Database, Place, find_place
 from gateway.store.reader import SLEPT, MissingNumbers, Reader
 from gateway.store.schema import SCHEMA
 from gateway.store.store import Store
@@ -39,20 +46,23 @@ def _filled(place: Place, home: Any) -> Store:
     """Return a store with three rounds: released and drawn, released, open."""
     store = Store(place, "lab")
     for number in (1, 2, 3):
-        asked = Asked(_name(number), _name(number), home.round(number), b"message", RHO)
+        asked = AskedRound(_name(number), _name(number), home.round(number), b"message", RHO)
         assert store.open_round(asked, 4 * RHO, enrolled=4) == ""
-        kept = [Kept(who, 1, number, _name(number), b"frame", KEY) for who in ("north", "south")]
-        store.keep(kept)
+        kept = [
+            CountedReport(who, 1, number, _name(number), b"frame", KEY)
+            for who in ("north", "south")
+        ]
+        store.keep_batch(kept)
     for number in (1, 2):
         store.close_round(_name(number), [number, None], 2)
         store.keep_map(_name(number), f'{{"number": {number}}}')
     letters = [DeadLetter("a/b", "why", b"12345", kind) for kind in ("late", "flood", "late")]
-    again = [Again(_name(1), Charge(RHO, "north"), b"again")]
-    heard = [Heard("north", 1, 9, _name(3), b"late", KEY)]
-    store.keep([], letters, again, heard, [Alarm("south", KEY, "set back")])
+    again = [SecondAnswer(_name(1), Charge(RHO, "north"), b"again")]
+    heard = [HeardMessage("north", 1, 9, _name(3), b"late", KEY)]
+    store.keep_batch([], letters, again, heard, [Alarm("south", KEY, "set back")])
     store.quarantine("south", "it floods")
-    store.keep_jumped(["west", "south"])
-    store.keep_jumped(["north"])
+    store.keep_jumped_clocks(["west", "south"])
+    store.keep_jumped_clocks(["north"])
     return store
 
 
@@ -61,47 +71,47 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     store = _filled(place, home)
     reader = Reader(place)
 
-    assert [row.number for row in reader.rounds(2)] == [3, 2]
-    assert [row.number for row in reader.rounds(2, before=2)] == [1]
-    first, last = reader.round(1), reader.round(3)
+    assert [row.number for row in reader.list_rounds(2)] == [3, 2]
+    assert [row.number for row in reader.list_rounds(2, before=2)] == [1]
+    first, last = reader.find_round(1), reader.find_round(3)
     assert last is not None
     assert first.closed_s is not None
     assert first.opened_s <= first.closed_s
     assert (first.reports, first.enrolled, first.rho, first.outcome) == (2, 4, RHO, "closed")
     assert first.name_hex == "00000001"
     assert (last.reports, last.closed_s, last.outcome) == (None, None, "open")
-    assert reader.round(4) is None
-    assert reader.release(2) == [2, None]
-    assert reader.release(3) is None
-    assert reader.map() == {"number": 2}
-    assert reader.map(1) == {"number": 1}
-    assert reader.map(3) is None
-    assert reader.message(1) == b"message"
-    assert [(one.device, one.frame) for one in reader.answers(1)] == [
+    assert reader.find_round(4) is None
+    assert reader.read_release(2) == [2, None]
+    assert reader.read_release(3) is None
+    assert reader.read_map() == {"number": 2}
+    assert reader.read_map(1) == {"number": 1}
+    assert reader.read_map(3) is None
+    assert reader.read_message(1) == b"message"
+    assert [(one.device, one.frame) for one in reader.list_answers(1)] == [
         ("north", b"frame"),
         ("south", b"frame"),
     ]
-    charges = reader.charges(2)
+    charges = reader.list_charges(2)
     assert [(row.number, row.device, row.rho) for row in charges] == [
         (1, "north", RHO),
         (3, "", RHO),
     ]
-    assert [row.number for row in reader.charges(9, before=charges[-1].id)] == [2, 1]
-    assert reader.ledger(4 * RHO).spent == 4 * RHO
-    assert reader.promise()[1] == 4 * RHO
-    north, south = reader.devices()
+    assert [row.number for row in reader.list_charges(9, before=charges[-1].id)] == [2, 1]
+    assert reader.read_ledger(4 * RHO).spent == 4 * RHO
+    assert reader.read_promise()[1] == 4 * RHO
+    north, south = reader.list_devices()
     assert (north.name, north.epoch, north.seq, north.reports) == ("north", 1, 9, 3)
     assert (south.alarm, south.quarantine, south.reports) == ("set back", "it floods", 3)
     assert (north.alarm, north.quarantine) == (None, None)
     assert (north.clock, south.clock) == (SLEPT, None)  # as was said last
     assert north.last_s is not None
     assert north.last_s > first.opened_s
-    refused = reader.refused(2)
+    refused = reader.list_refused(2)
     assert [(row.kind, row.size) for row in refused] == [("late", 5), ("flood", 5)]
-    assert [row.kind for row in reader.refused(2, before=refused[-1].id)] == ["late"]
-    assert reader.refused_kinds() == {"flood": 1, "late": 2}
-    assert reader.gaps("north") == [MissingNumbers(1, 4, 8)]
-    assert reader.gaps("south") == []
+    assert [row.kind for row in reader.list_refused(2, before=refused[-1].id)] == ["late"]
+    assert reader.count_refused_by_kind() == {"flood": 1, "late": 2}
+    assert reader.list_gaps("north") == [MissingNumbers(1, 4, 8)]
+    assert reader.list_gaps("south") == []
     reader.close()
     store.close()
 
@@ -113,7 +123,7 @@ def test_a_reader_cannot_write(place: Place, home: Any) -> None:
     reader = Reader(place)
     with pytest.raises(DBAPIError), reader._engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM charges")
-    assert len(reader.charges()) == 4
+    assert len(reader.list_charges()) == 4
     reader.close()
 
 
@@ -127,7 +137,7 @@ def test_reading_leaves_nothing_behind_and_makes_nothing(tmp_path: Path, home: A
     before = path.read_bytes()
 
     reader = Reader(path)
-    assert len(reader.rounds()) == 3
+    assert len(reader.list_rounds()) == 3
     reader.close()
 
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
@@ -153,14 +163,14 @@ def test_a_store_of_another_schema_is_not_read(tmp_path: Path) -> None:
 def _deployment(folder: Path, more: str = "") -> Any:
     path = folder / "site.toml"
     path.write_text(sites.small("lab", 1883) + more)
-    return config.load(path)
+    return config.load_deployment(path)
 
 
 def test_without_a_word_it_is_the_file_beside_the_deployment(tmp_path: Path) -> None:
     """Relative paths count from the deployment file."""
     deployment = _deployment(tmp_path)
-    assert place_of(deployment) == tmp_path / "heatveil.sqlite"
-    Store.of(deployment).close()
+    assert find_place(deployment) == tmp_path / "heatveil.sqlite"
+    Store.open_for(deployment).close()
     assert (tmp_path / "heatveil.sqlite").exists()
 
 
@@ -169,9 +179,9 @@ def test_with_a_word_it_is_postgresql(tmp_path: Path, database: Database) -> Non
     (tmp_path / "word").write_text(database.password_file.read_text())
     more = f'[store]\npostgresql = "{database.words}"\npassword_file = "word"\n'
     deployment = _deployment(tmp_path, more)
-    store = Store.of(deployment)
+    store = Store.open_for(deployment)
 
-    assert place_of(deployment) == Database(database.words, tmp_path / "word")
+    assert find_place(deployment) == Database(database.words, tmp_path / "word")
     assert store.engine.dialect.name == "postgresql"
     with pytest.raises(OperatorFault, match="Run pg_dump"):
         store.backup(tmp_path / "copy")
@@ -256,7 +266,9 @@ def test_the_lock_is_taken_again_after_the_server_was(
 @pytest.mark.long
 def test_the_server_asks_whether_the_holder_is_still_there(own_cluster: Any) -> None:
     """A machine that lost its power says no goodbye: its lock would stay for two hours."""
-    engine = postgres.engine(own_cluster.place()).execution_options(isolation_level="AUTOCOMMIT")
+    engine = postgres.make_engine(own_cluster.place()).execution_options(
+        isolation_level="AUTOCOMMIT"
+    )
     usual, asked = engine.connect(), locks._take(engine)
     assert asked is not None
     seconds = []

@@ -11,16 +11,16 @@ from sqlalchemy.exc import IntegrityError
 from gateway.faults import OperatorFault, ReplacedFault
 from gateway.service.intake.door import authenticate
 from gateway.service.intake.outcomes import (
-    Again,
     Alarm,
-    Asked,
+    AskedRound,
+    CountedReport,
     DeadLetter,
-    Heard,
-    Kept,
+    HeardMessage,
     Letter,
-    digest,
+    SecondAnswer,
+    hash_frame,
 )
-from gateway.service.ledger import Charge, terms
+from gateway.service.ledger import Charge, make_terms
 from gateway.service.mqtt.connection import Message
 from gateway.settings import windows
 from gateway.store import message_rows
@@ -35,12 +35,12 @@ KEY, NEW_KEY = b"key1", b"key2"
 RHO = Fraction(1, 7)
 
 
-def kept(seq: int, device: str = "north", round: bytes | None = None) -> Kept:
-    return Kept(device, 1, seq, round or seq.to_bytes(4, "big"), b"frame %d" % seq, KEY)
+def kept(seq: int, device: str = "north", round: bytes | None = None) -> CountedReport:
+    return CountedReport(device, 1, seq, round or seq.to_bytes(4, "big"), b"frame %d" % seq, KEY)
 
 
-def asked(plan: Any, name: bytes = NAME) -> Asked:
-    return Asked(b"P" + name[1:], name, plan, b"message", RHO)
+def asked(plan: Any, name: bytes = NAME) -> AskedRound:
+    return AskedRound(b"P" + name[1:], name, plan, b"message", RHO)
 
 
 def test_what_is_older_than_a_window_counts_no_more(
@@ -55,14 +55,14 @@ def test_what_is_older_than_a_window_counts_no_more(
     at_s += 60
     store.open_round(asked(plans[1], b"0002"), 2 * RHO)
     assert "round 3 asks" in store.open_round(asked(plans[2], b"0003"), 2 * RHO)
-    assert store.first_charge_lapses_s() == 1.8e9 + windows.span_s(24)
+    assert store.find_first_lapse_s() == 1.8e9 + windows.bound_span_s(24)
 
-    at_s = 1.8e9 + windows.span_s(24) - 1
-    assert store.charges() == (Charge(RHO),) * 2
+    at_s = 1.8e9 + windows.bound_span_s(24) - 1
+    assert store.list_charges() == (Charge(RHO),) * 2
     at_s += 1
-    assert store.charges() == (Charge(RHO),)
+    assert store.list_charges() == (Charge(RHO),)
     assert store.open_round(asked(plans[2], b"0003"), 2 * RHO) == ""
-    assert store.first_charge_lapses_s() == 1.8e9 + 60 + windows.span_s(24)
+    assert store.find_first_lapse_s() == 1.8e9 + 60 + windows.bound_span_s(24)
 
 
 @pytest.mark.long
@@ -76,7 +76,7 @@ def test_a_ledger_that_knows_less_than_it_did_is_not_charged(store: Store, home:
 
     with pytest.raises(ReplacedFault):
         store.open_round(asked(home.round(3), b"0003"), Fraction(1))
-    assert store.charges() == ()
+    assert store.list_charges() == ()
 
 
 def test_a_round_over_the_budget_leaves_no_trace(store: Store, home: Any) -> None:
@@ -86,63 +86,66 @@ def test_a_round_over_the_budget_leaves_no_trace(store: Store, home: Any) -> Non
     why = store.open_round(asked(home.round(2), b"next"), RHO)
 
     assert "round 2 asks" in why
-    assert store.charges() == (Charge(RHO),)
+    assert store.list_charges() == (Charge(RHO),)
 
 
 def test_round_numbers_only_go_up_whatever_is_planned(store: Store, home: Any) -> None:
     """Another plan begins at one again, but its devices have passed that number."""
     first = b"P\x01\x02\x03"
-    assert store.number_of(first) == 1
+    assert store.find_number(first) == 1
     store.open_round(asked(home.round(1)), Fraction(1))
 
-    assert store.number_of(first) == 1
-    assert store.number_of(b"else") == 2
+    assert store.find_number(first) == 1
+    assert store.find_number(b"else") == 2
 
 
 def test_a_batch_is_kept_whole_or_not_at_all(store: Store) -> None:
     """Half a batch that was acknowledged whole would be a loss."""
-    store.keep([kept(1)])
-    again = [Again(NAME, Charge(RHO), b"")]
+    store.keep_batch([kept(1)])
+    again = [SecondAnswer(NAME, Charge(RHO), b"")]
     with pytest.raises(IntegrityError):
-        store.keep([kept(2), kept(3), kept(1)], [DeadLetter("t", "why", b"")], again)
+        store.keep_batch([kept(2), kept(3), kept(1)], [DeadLetter("t", "why", b"")], again)
 
-    assert store.newest() == {("north", KEY): (1, 1)}
-    assert store.refused() == []
-    assert store.charges() == ()
+    assert store.read_newest_numbers() == {("north", KEY): (1, 1)}
+    assert store.list_refused() == []
+    assert store.list_charges() == ()
 
 
 def test_numbers_are_used_up_by_what_does_not_count_too(store: Store, place: Place) -> None:
     """Or a device whose answers came late could go back behind them, and no one would know."""
-    late = Heard("north", 3, 2, NAME, b"late", KEY)
-    store.keep([kept(1)], [], [], [late, late._replace(device="south", epoch=1)])
-    store.keep([kept(2)])  # behind: it does not set the newest back
+    late = HeardMessage("north", 3, 2, NAME, b"late", KEY)
+    store.keep_batch([kept(1)], [], [], [late, late._replace(device="south", epoch=1)])
+    store.keep_batch([kept(2)])  # behind: it does not set the newest back
     store.close()
     found = Store(place, "lab")
 
-    assert found.newest() == {("north", KEY): (3, 2), ("south", KEY): (1, 2)}
-    known = found.known([("north", KEY, 3, 2)], [(NAME, "north"), (NAME, "east")])
-    assert known.seen == {("north", KEY, 3, 2): {digest(b"late"): False}}
+    assert found.read_newest_numbers() == {("north", KEY): (3, 2), ("south", KEY): (1, 2)}
+    known = found.read_known([("north", KEY, 3, 2)], [(NAME, "north"), (NAME, "east")])
+    assert known.seen == {("north", KEY, 3, 2): {hash_frame(b"late"): False}}
     assert known.answered == {(NAME, "north")}
     found.close()
 
 
 def test_a_new_key_begins_its_numbers_anew(store: Store) -> None:
     """The way out of every alarm is a new key; its first message must not be refused for it."""
-    store.keep([kept(9)._replace(epoch=7)])
-    store.keep([kept(1, round=b"next")._replace(key_id=NEW_KEY)])
+    store.keep_batch([kept(9)._replace(epoch=7)])
+    store.keep_batch([kept(1, round=b"next")._replace(key_id=NEW_KEY)])
 
-    assert store.newest() == {("north", KEY): (7, 9), ("north", NEW_KEY): (1, 1)}
+    assert store.read_newest_numbers() == {("north", KEY): (7, 9), ("north", NEW_KEY): (1, 1)}
 
 
 def test_alarms_are_there_until_the_device_has_a_new_key(store: Store, place: Place) -> None:
     """A gateway that was restarted at night must not have forgotten the evening's alarm."""
     first, second = Alarm("north", KEY, "set back"), Alarm("north", KEY, "other bytes")
-    store.keep([], [], [], [], [first, second, Alarm("south", KEY, "set back")])
-    store.keep([], [], [], [], [first])
+    store.keep_batch([], [], [], [], [first, second, Alarm("south", KEY, "set back")])
+    store.keep_batch([], [], [], [], [first])
     store.close()
     found = Store(place, "lab")
 
-    assert found.alarms() == {("north", KEY): ("set back", 3), ("south", KEY): ("set back", 1)}
+    assert found.list_alarms() == {
+        ("north", KEY): ("set back", 3),
+        ("south", KEY): ("set back", 1),
+    }
     found.close()
 
 
@@ -152,11 +155,13 @@ def test_what_was_heard_does_not_fill_the_disk(
     """A device gone mad signs nonsense for ever; its newest numbers are not forgotten with it."""
     monkeypatch.setattr(rows, "HEARD_KEPT", 10)
     for first in (1, 9, 17):
-        store.keep([], [], [], [Heard("north", 1, first + n, NAME, b"x", KEY) for n in range(8)])
+        store.keep_batch(
+            [], [], [], [HeardMessage("north", 1, first + n, NAME, b"x", KEY) for n in range(8)]
+        )
     keys = [("north", KEY, 1, seq) for seq in range(1, 25)]
 
-    assert sorted(key[3] for key in store.known(keys, []).seen) == list(range(15, 25))
-    assert store.newest() == {("north", KEY): (1, 24)}
+    assert sorted(key[3] for key in store.read_known(keys, []).seen) == list(range(15, 25))
+    assert store.read_newest_numbers() == {("north", KEY): (1, 24)}
 
 
 def test_a_round_under_another_promise_is_not_added_to_the_ledger(
@@ -176,36 +181,36 @@ def test_a_round_under_another_promise_is_not_added_to_the_ledger(
     found = Store(place, "lab")
     with pytest.raises(OperatorFault):
         found.open_round(asked(other, b"next"), Fraction(1))
-    assert found.charges() == (Charge(RHO),)
+    assert found.list_charges() == (Charge(RHO),)
     found.close()
 
 
 def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, place: Place) -> None:
     """Else the page would say, once it is set back, that more was spent than was promised."""
     plan = home.round(1)
-    promised = terms(plan.guarantee)
-    store.check(promised, 9 * RHO)  # nothing was spent: nobody was promised anything yet
+    promised = make_terms(plan.guarantee)
+    store.check_promise(promised, 9 * RHO)  # nothing was spent: nobody was promised anything yet
     store.open_round(asked(plan), 3 * RHO)
-    store.check(promised, 3 * RHO)
-    store.check(promised, 2 * RHO)  # smaller: from now on it is this
+    store.check_promise(promised, 3 * RHO)
+    store.check_promise(promised, 2 * RHO)  # smaller: from now on it is this
     store.close()
     found = Store(place, "lab")
 
     for more in (3 * RHO, 2 * RHO + Fraction(1, 10**30)):
         with pytest.raises(OperatorFault, match="in a new folder"):
-            found.check(promised, more)
+            found.check_promise(promised, more)
         with pytest.raises(OperatorFault, match="was promised"):
             found.open_round(asked(home.round(2), b"next"), more)
-    assert found.charges() == (Charge(RHO),)
+    assert found.list_charges() == (Charge(RHO),)
     assert found.open_round(asked(home.round(2), b"next"), 2 * RHO) == ""
     found.close()
 
 
 def test_what_a_statement_carried_is_not_in_its_error(store: Store) -> None:
     """Errors go to logs, and logs to places that nobody reviews."""
-    store.keep([kept(1)])
+    store.keep_batch([kept(1)])
     with pytest.raises(IntegrityError) as caught:
-        store.keep([kept(1)._replace(frame=b"what nobody may read")])
+        store.keep_batch([kept(1)._replace(frame=b"what nobody may read")])
 
     assert "nobody may read" not in str(caught.value)
     assert "nobody may read" not in repr(caught.value)
@@ -214,12 +219,12 @@ def test_what_a_statement_carried_is_not_in_its_error(store: Store) -> None:
 def test_dead_letters_do_not_fill_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device gone mad sends them for ever; the newest are kept, and the beginning of each."""
     monkeypatch.setattr(message_rows, "REFUSED_EACH", 10)
-    store.keep([], [DeadLetter("quiet", "evidence", b"y")])
+    store.keep_batch([], [DeadLetter("quiet", "evidence", b"y")])
     for first in (0, 8, 16):
         letters = [DeadLetter("loud", str(first + n), b"x" * 10_000) for n in range(8)]
-        store.keep([], letters)
+        store.keep_batch([], letters)
 
-    found = store.refused()
+    found = store.list_refused()
     assert [letter.why for letter in found] == [*(str(n) for n in range(23, 13, -1)), "evidence"]
     assert [len(letter.frame) for letter in found] == [message_rows.EVIDENCE_BYTES] * 10 + [1]
 
@@ -229,14 +234,14 @@ def test_a_second_answer_is_charged_once_however_often_it_comes(
 ) -> None:
     """A broker that delivers it again, or plays it back, must not use up the site's budget."""
     store.open_round(asked(home.round(3)), Fraction(1))
-    again = Again(NAME, Charge(RHO, "north"), b"second")
-    store.keep([], [], [again, again])
-    store.keep([], [], [again])
-    store.keep([], [], [again._replace(frame=b"third")])
+    again = SecondAnswer(NAME, Charge(RHO, "north"), b"second")
+    store.keep_batch([], [], [again, again])
+    store.keep_batch([], [], [again])
+    store.keep_batch([], [], [again._replace(frame=b"third")])
     store.close()
 
     found = Store(place, "lab")
-    assert found.charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
+    assert found.list_charges() == (Charge(RHO), Charge(RHO, "north"), Charge(RHO, "north"))
     found.close()
 
 
@@ -246,9 +251,9 @@ def test_many_topics_do_not_fill_the_disk_either(
     """Whoever may write anywhere could take a new topic for each message."""
     monkeypatch.setattr(message_rows, "REFUSED_KEPT", 10)
     for n in range(24):
-        store.keep([], [DeadLetter(f"topic {n}", str(n), b"x")])
+        store.keep_batch([], [DeadLetter(f"topic {n}", str(n), b"x")])
 
-    assert [letter.why for letter in store.refused()] == [str(n) for n in range(23, 13, -1)]
+    assert [letter.why for letter in store.list_refused()] == [str(n) for n in range(23, 13, -1)]
 
 
 # Letters, filters, quarantine, forgetting: what stands in the store beside its rounds.
@@ -263,29 +268,29 @@ def letter(topic: str, payload: bytes, retain: bool = True) -> Letter:
 
 def test_a_retained_letter_takes_the_place_of_an_older_one(store: Store) -> None:
     """After a night without a broker nobody needs every map of it; what is not retained, all."""
-    store.post([letter("map", b"1"), letter("say", b"1", False), letter("state", b"1")])
-    store.post([letter("map", b"2"), letter("say", b"2", False)])
+    store.add_letters([letter("map", b"1"), letter("say", b"1", False), letter("state", b"1")])
+    store.add_letters([letter("map", b"2"), letter("say", b"2", False)])
 
-    waiting = store.letters()
+    waiting = store.list_letters()
     assert [(one.topic, one.payload) for one in waiting] == [
         ("say", b"1"),
         ("state", b"1"),
         ("map", b"2"),
         ("say", b"2"),
     ]
-    assert store.letters(1) == waiting[:1]
+    assert store.list_letters(1) == waiting[:1]
     store.mark_posted([one.id for one in waiting[:3]])
-    assert store.letters() == waiting[3:]
+    assert store.list_letters() == waiting[3:]
 
 
 def test_who_posted_an_old_letter_does_not_strike_out_the_new(store: Store) -> None:
     """The broker acknowledges the old one when the new one waits already; SQLite reuses ids."""
-    store.post([letter("map", b"old")])
-    (old,) = store.letters()
-    store.post([letter("map", b"new")])
+    store.add_letters([letter("map", b"old")])
+    (old,) = store.list_letters()
+    store.add_letters([letter("map", b"new")])
     store.mark_posted([old.id])
 
-    assert [one.payload for one in store.letters()] == [b"new"]
+    assert [one.payload for one in store.list_letters()] == [b"new"]
 
 
 def test_rounds_leave_nothing_to_the_garbage_collector(store: Store, home: Any) -> None:
@@ -295,10 +300,10 @@ def test_rounds_leave_nothing_to_the_garbage_collector(store: Store, home: Any) 
         for number in numbers:
             name = number.to_bytes(4, "big")
             store.open_round(asked(home.round(number), name), Fraction(100))
-            store.keep([kept(number, round=name)])
+            store.keep_batch([kept(number, round=name)])
             store.close_round(name, [1, None], 1, post=[letter("round", b"")])
             store.keep_map(name, "{}", [letter("map", b"")])
-            store.mark_posted([one.id for one in store.letters()])
+            store.mark_posted([one.id for one in store.list_letters()])
 
     run(range(1, 3))
     gc.collect()
@@ -320,7 +325,7 @@ def test_who_is_shut_out_stays_so_over_a_start(store: Store, place: Place) -> No
     found = Store(place, "lab")
 
     assert found.list_quarantined()["north"] == ("it floods", since_s)
-    found.free("south")
+    found.let_back("south")
     assert set(found.list_quarantined()) == {"north"}
     found.close()
 
@@ -330,13 +335,13 @@ def _lived(store: Store, home: Any) -> dict[int, float]:
     closed = {}
     for number in (1, 2, 3):
         name = b"nam%d" % number
-        asked = Asked(name, name, home.round(number), b"message", Fraction(1, 7))
+        asked = AskedRound(name, name, home.round(number), b"message", Fraction(1, 7))
         store.open_round(asked, Fraction(1))
-        store.keep(
-            [Kept(f"node-{n}", 1, number, name, b"frame", KEY) for n in range(25)],
+        store.keep_batch(
+            [CountedReport(f"node-{n}", 1, number, name, b"frame", KEY) for n in range(25)],
             [DeadLetter("a/b", "why", b"bytes")],
             [],
-            [Heard("node-0", 2, number, name, b"late", KEY)],
+            [HeardMessage("node-0", 2, number, name, b"late", KEY)],
         )
         if number < 3:
             store.close_round(name, [number], 25)
@@ -351,26 +356,26 @@ def test_what_is_forgotten_and_what_never_is(
     monkeypatch.setattr("gateway.store.store.SOME", 10)
     _lived(store, home)
     reader = Reader(place)
-    now_s = reader.rounds()[0].opened_s + 10 * DAY_S
-    charges, newest = store.charges(), store.newest()
+    now_s = reader.list_rounds()[0].opened_s + 10 * DAY_S
+    charges, newest = store.list_charges(), store.read_newest_numbers()
 
-    assert store.retain(now_s, 11, 11) == 0
-    assert store.retain(now_s, None, 1) == 3
-    assert reader.refused() == []
-    assert [len(reader.answers(number)) for number in (1, 2, 3)] == [25, 25, 25]
+    assert store.forget_older(now_s, 11, 11) == 0
+    assert store.forget_older(now_s, None, 1) == 3
+    assert reader.list_refused() == []
+    assert [len(reader.list_answers(number)) for number in (1, 2, 3)] == [25, 25, 25]
 
     again = [(b"nam%d" % number, "node-30") for number in (1, 2, 3)]
-    assert not store.known([], again).answered
-    assert store.retain(now_s, 1, 1) == 25 + 25 + 3 + 1
-    assert store.known([], again).answered == set(again[:2])  # for nobody knows any more
-    assert [len(reader.answers(number)) for number in (1, 2, 3)] == [0, 0, 25]
-    assert reader.map(1) is None
-    assert reader.map() == {"number": 2}  # else the page would have nothing to show
-    assert store.charges() == charges
-    assert store.newest() == newest
-    assert [store.release(b"nam%d" % n) for n in (1, 2, 3)] == [([1], 25), ([2], 25), None]
-    assert [row.reports for row in reader.devices()][:2] == [3, 3]
-    assert store.retain(now_s, 1, 1) == 0
+    assert not store.read_known([], again).answered
+    assert store.forget_older(now_s, 1, 1) == 25 + 25 + 3 + 1
+    assert store.read_known([], again).answered == set(again[:2])  # for nobody knows any more
+    assert [len(reader.list_answers(number)) for number in (1, 2, 3)] == [0, 0, 25]
+    assert reader.read_map(1) is None
+    assert reader.read_map() == {"number": 2}  # else the page would have nothing to show
+    assert store.list_charges() == charges
+    assert store.read_newest_numbers() == newest
+    assert [store.read_release(b"nam%d" % n) for n in (1, 2, 3)] == [([1], 25), ([2], 25), None]
+    assert [row.reports for row in reader.list_devices()][:2] == [3, 3]
+    assert store.forget_older(now_s, 1, 1) == 0
     reader.close()
 
 
@@ -383,8 +388,8 @@ def refused(place: Path, letters: list[DeadLetter]) -> list[DeadLetter]:
     """Return what a store makes of these, oldest first."""
     store = Store(place, SITE)
     try:
-        store.keep([], letters)
-        return store.refused(len(letters))[::-1]
+        store.keep_batch([], letters)
+        return store.list_refused(len(letters))[::-1]
     finally:
         store.close()
 

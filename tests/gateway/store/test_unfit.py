@@ -20,7 +20,7 @@ import structlog.testing
 from sqlalchemy.exc import DBAPIError
 
 from gateway.faults import OperatorFault
-from gateway.service.intake.outcomes import Asked, Kept
+from gateway.service.intake.outcomes import AskedRound, CountedReport
 from gateway.store import places
 from gateway.store.places import Database
 from gateway.store.reader import Reader
@@ -37,7 +37,9 @@ def _filled(path: Path) -> Path:
     store = Store(path, "lab")
     for seq in range(1, 6):
         name = seq.to_bytes(4, "big")
-        store.keep([Kept(f"node-{n}", 1, seq, name, b"x" * 900, KEY) for n in range(50)])
+        store.keep_batch(
+            [CountedReport(f"node-{n}", 1, seq, name, b"x" * 900, KEY) for n in range(50)]
+        )
     store.close()
     return path
 
@@ -84,7 +86,7 @@ def test_what_a_killed_gateway_left_in_its_log_is_read_and_stays_there(tmp_path:
     """Its last commits are in the log alone; who looks must see them, and must not move them."""
     path = tmp_path / "heatveil.sqlite"
     if (child := os.fork()) == 0:
-        Store(path, "lab").keep([Kept("north", 1, 7, b"name", b"frame", KEY)])
+        Store(path, "lab").keep_batch([CountedReport("north", 1, 7, b"name", b"frame", KEY)])
         os.kill(os.getpid(), signal.SIGKILL)
     assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
     log = path.with_name("heatveil.sqlite-wal")
@@ -92,7 +94,7 @@ def test_what_a_killed_gateway_left_in_its_log_is_read_and_stays_there(tmp_path:
     assert log.stat().st_size > 0
     reader = Reader(path)
 
-    assert [row.seq for row in reader.devices()] == [7]
+    assert [row.seq for row in reader.list_devices()] == [7]
     reader.close()
     assert {one.name: one.stat().st_mtime_ns for one in (path, log)} == before
     Store(path, "lab").close()
@@ -108,7 +110,7 @@ def _seen_by_nobody(path: Path) -> str:
             os.setgid(65534)
             os.setuid(65534)
             reader = Reader(path)
-            said = str(len(reader.devices()))
+            said = str(len(reader.list_devices()))
             reader.close()
         except BaseException as fault:
             said = repr(fault)
@@ -132,7 +134,7 @@ def test_who_may_only_read_the_folder_reads_it_and_writes_nothing(running: bool)
         Reader(path).close()  # whatever it loads is loaded before we are nobody
         store = Store(path, "lab") if running else None
         if store is not None:
-            store.keep([Kept("late", 1, 9, b"last", b"frame", KEY)])
+            store.keep_batch([CountedReport("late", 1, 9, b"last", b"frame", KEY)])
         for one in folder.iterdir():
             one.chmod(0o644)
         before = sorted(one.name for one in folder.iterdir())
@@ -173,9 +175,11 @@ def test_every_commit_is_flushed_to_the_disk(tmp_path: Path) -> None:
     store.close()
 
 
-def _batch(first: int) -> list[Kept]:
+def _batch(first: int) -> list[CountedReport]:
     return [
-        Kept(f"node-{n % 50}", 1, first + n, (first + n).to_bytes(4, "big"), b"x" * 90, b"key1")
+        CountedReport(
+            f"node-{n % 50}", 1, first + n, (first + n).to_bytes(4, "big"), b"x" * 90, b"key1"
+        )
         for n in range(500)
     ]
 
@@ -191,7 +195,7 @@ def test_nobody_else_on_the_machine_reads_a_store(tmp_path: Path, mode: int | No
             path.chmod(mode)
         with structlog.testing.capture_logs() as told:
             store = Store(path, "lab")
-        store.keep(_batch(0))
+        store.keep_batch(_batch(0))
         store.backup(tmp_path / "copy.sqlite")
         modes = {one.name: one.stat().st_mode & 0o777 for one in tmp_path.iterdir()}
         store.close()
@@ -206,8 +210,8 @@ def test_nobody_else_on_the_machine_reads_a_store(tmp_path: Path, mode: int | No
 # PostgreSQL keeps what SQLite is held to, over a server that is gone; no secret shows.
 
 
-def kept(seq: int, frame: bytes = b"frame") -> Kept:
-    return Kept("north", 1, seq, seq.to_bytes(4, "big"), frame, KEY)
+def kept(seq: int, frame: bytes = b"frame") -> CountedReport:
+    return CountedReport("north", 1, seq, seq.to_bytes(4, "big"), frame, KEY)
 
 
 def test_a_commit_is_on_the_disk_whatever_the_server_would_do(database: Database) -> None:
@@ -222,11 +226,11 @@ def test_a_commit_is_on_the_disk_whatever_the_server_would_do(database: Database
 def test_an_error_says_nothing_of_the_row_it_is_about(database: Database) -> None:
     """PostgreSQL would print the row; errors go to logs, and logs to places nobody reviews."""
     store = Store(database, "lab")
-    store.keep([kept(1)])
+    store.keep_batch([kept(1)])
     broken: Any = kept(2, b"what nobody may read")._replace(device=None)
     for batch in ([kept(1, b"what nobody may read")], [broken]):
         with pytest.raises(DBAPIError) as caught:
-            store.keep(batch)
+            store.keep_batch(batch)
         for said in (str(caught.value), repr(caught.value), str(caught.value.orig)):
             assert "nobody" not in said
             assert b"what nobody may read".hex() not in said
@@ -262,7 +266,7 @@ import sys
 from fractions import Fraction
 from types import SimpleNamespace as Some
 from pathlib import Path
-from gateway.service.intake.outcomes import Asked
+from gateway.service.intake.outcomes import AskedRound
 from gateway.store.places import Database
 from gateway.store.store import Store
 
@@ -272,7 +276,8 @@ sys.stdin.readline()
 for n in range(40):
     plan = Some(number=int(sys.argv[3]) * 1000 + n, mechanism="thermal", guarantee=promise)
     name = plan.number.to_bytes(4, "big")
-    print(store.open_round(Asked(name, name, plan, b"", Fraction(1, 7)), Fraction(40, 7)) == "")
+    asked = AskedRound(name, name, plan, b"", Fraction(1, 7))
+    print(store.open_round(asked, Fraction(40, 7)) == "")
 """
 
 
@@ -298,7 +303,7 @@ def test_two_processes_cannot_spend_more_than_there_is(database: Database) -> No
     assert said.count("True") == 40
     assert said.count("False") == 40
     store = Store(database, "lab")
-    assert sum(charge.rho for charge in store.charges()) == Fraction(40, 7)
+    assert sum(charge.rho for charge in store.list_charges()) == Fraction(40, 7)
     store.close()
 
 
@@ -313,7 +318,7 @@ def test_a_lock_that_another_holds_is_waited_for_only_so_long(
         other.execute("SELECT * FROM about FOR UPDATE")
         began_s = time.monotonic()
         with pytest.raises(DBAPIError) as caught:
-            store.open_round(Asked(b"name", b"name", plan, b"", Fraction(1)), Fraction(1))
+            store.open_round(AskedRound(b"name", b"name", plan, b"", Fraction(1)), Fraction(1))
         assert places.is_disk_fault(caught.value)
         assert 1 < time.monotonic() - began_s < 10
     store.close()

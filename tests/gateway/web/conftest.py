@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Error, sync_playwright
 from playwright.sync_api import Page as Tab
 
-from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
+from gateway.service.intake.outcomes import AskedRound, CountedReport, DeadLetter
 from gateway.service.ledger import Charge, Ledger
 from gateway.service.operate.health import Health
 from gateway.service.operate.metrics import Metrics
@@ -62,11 +62,11 @@ class Known:
     def __init__(self, rounds: int = 7) -> None:
         self._rounds = rounds
 
-    def rounds(self, limit: int = 100, before: int | None = None) -> list[Any]:
+    def list_rounds(self, limit: int = 100, before: int | None = None) -> list[Any]:
         numbers = range(min(before or 10**9, self._rounds + 1) - 1, 0, -1)
-        return [self.round(number) for number in list(numbers)[:limit]]
+        return [self.find_round(number) for number in list(numbers)[:limit]]
 
-    def round(self, number: int) -> Any:
+    def find_round(self, number: int) -> Any:
         if number > self._rounds:
             return None
         closed = number < self._rounds
@@ -75,46 +75,49 @@ class Known:
         outcome = "closed" if closed else "open"
         return RoundRow(number, f"{number:08x}", "thermal", began_s, *ended, 4, RHO, outcome)
 
-    def release(self, number: int) -> list[int | None] | None:
+    def read_release(self, number: int) -> list[int | None] | None:
         return [1, None, -3, 4] if number < self._rounds else None
 
-    def map(self, number: int | None = None) -> dict[str, Any] | None:
+    def read_map(self, number: int | None = None) -> dict[str, Any] | None:
         number = self._rounds - 1 if number is None else number
         return told(number) if number < self._rounds else None
 
-    def maps(self, limit: int = 100, before: int | None = None) -> list[str]:
-        return [json.dumps(told(row.number)) for row in self.rounds(limit, before) if row.closed_s]
-
-    def charges(self, limit: int = 100, before: int | None = None) -> list[Any]:
+    def list_maps(self, limit: int = 100, before: int | None = None) -> list[str]:
         return [
-            ChargeRow(row.number, row.number, "", RHO, 1e9) for row in self.rounds(limit, before)
+            json.dumps(told(row.number)) for row in self.list_rounds(limit, before) if row.closed_s
         ]
 
-    def ledger(self, budget: Fraction) -> Ledger:
+    def list_charges(self, limit: int = 100, before: int | None = None) -> list[Any]:
+        return [
+            ChargeRow(row.number, row.number, "", RHO, 1e9)
+            for row in self.list_rounds(limit, before)
+        ]
+
+    def read_ledger(self, budget: Fraction) -> Ledger:
         return Ledger(budget, (Charge(RHO),) * self._rounds)
 
-    def promise(self) -> tuple[str | None, Fraction | None]:
+    def read_promise(self) -> tuple[str | None, Fraction | None]:
         return "{}", Fraction(2)
 
-    def devices(self) -> list[Any]:
+    def list_devices(self) -> list[Any]:
         shut = {"south": "it spoke too often"}
         return [
             DeviceRow(name, "00ff00ff", 3, 9, 9, 1e9, None, shut.get(name), None)
             for name in ("north", "south", "west")
         ]
 
-    def refused(self, limit: int = 100, before: int | None = None) -> list[Any]:
+    def list_refused(self, limit: int = 100, before: int | None = None) -> list[Any]:
         what = "heatveil/1/lab/north/data", "late", "it came when the round was closed", 80
         numbers = range(min(before or 10**9, 6) - 1, 0, -1)
         return [RefusedRow(number, 1e9, *what) for number in numbers][:limit]
 
-    def refused_topics(self) -> dict[tuple[str, str], int]:
+    def count_refused_by_topic(self) -> dict[tuple[str, str], int]:
         return {("heatveil/1/lab/north/data", "late"): 5, ("heatveil/1/lab/x", "topic"): 1}
 
-    def gaps(self, name: str) -> list[tuple[int, int, int]]:
+    def list_gaps(self, name: str) -> list[tuple[int, int, int]]:
         return [(3, 4, 6)] if name == "north" else []
 
-    def refused_kinds(self) -> dict[str, int]:
+    def count_refused_by_kind(self) -> dict[str, int]:
         return {"late": 5}
 
 
@@ -131,14 +134,16 @@ def stored(tmp_path: Path, home: Any) -> Iterator[Page]:
     path = tmp_path / "lab.sqlite"
     store = Store(path, "lab")
     for number in (1, 2, 3):
-        asked = Asked(_name(number), _name(number), home.round(number), b"message", PRICE)
+        asked = AskedRound(_name(number), _name(number), home.round(number), b"message", PRICE)
         assert store.open_round(asked, 4 * PRICE, enrolled=4) == ""
-        store.keep([Kept("north", 1, number, _name(number), b"SECRET-FRAME", b"key1")])
+        store.keep_batch(
+            [CountedReport("north", 1, number, _name(number), b"SECRET-FRAME", b"key1")]
+        )
     for number in (1, 2):
         store.close_round(_name(number), [number, None], 1)
     store.keep_map(_name(1), '{"number": 1, "status": "solved", "mass": [[1.0]], "total": 1.0}')
     topic = "heatveil/1/lab/north/data"
-    store.keep([], [DeadLetter(topic, "it is no CBOR", b"SECRET-FRAME", "garbled")])
+    store.keep_batch([], [DeadLetter(topic, "it is no CBOR", b"SECRET-FRAME", "garbled")])
     store.quarantine("north", "it floods")
     reader = Reader(path)
     with Page("127.0.0.1", 0, reader=reader) as page:
@@ -191,10 +196,10 @@ def known() -> Known:
 def live(known: Known) -> Iterator[Page]:
     """Return a page of a gateway that works, over a known store."""
     health = Health("store", "broker")
-    health.say("store", True)
-    health.say("broker", True)
+    health.set_part("store", True)
+    health.set_part("broker", True)
     with Page("127.0.0.1", 0, reader=known, health=health, metrics=Metrics()) as page:
-        page.feed.put({"kind": "promise", "sentences": ["It is kept."]})
+        page.feed.put_event({"kind": "promise", "sentences": ["It is kept."]})
         yield page
 
 

@@ -65,9 +65,9 @@ def test_no_device_is_lost_where_the_database_has_an_order_of_its_own(
     live: Page, known: Any, ask: Ask
 ) -> None:
     """PostgreSQL sorts as a language does, small letters beside great ones; `after` does not."""
-    one, *_ = known.devices()
+    one, *_ = known.list_devices()
     names = ["attic", "Barn", "cellar", "Den", "east"]
-    known.devices = lambda: [one._replace(name=name) for name in names]
+    known.list_devices = lambda: [one._replace(name=name) for name in names]
     seen, after = [], ""
     while True:
         page = ask(live, f"{V1}/devices?limit=2{after}").json
@@ -176,7 +176,7 @@ def test_before_the_store_is_open_the_page_says_so(ask: Ask) -> None:
         health = Health("store")
         page.attach(health=health)
         waiting = ask(page, "/readyz")
-        health.say("store", True)
+        health.set_part("store", True)
         ready = ask(page, "/readyz")
 
     assert [answer.status for answer in early] == [503, 503, 200]
@@ -189,7 +189,7 @@ def test_before_the_store_is_open_the_page_says_so(ask: Ask) -> None:
 def test_a_store_that_hangs_holds_nobody_else_up(live: Page, known: Any, ask: Ask) -> None:
     """Two reads wait for it, a few more in line, others are sent away; the rest is answered."""
     free = threading.Event()
-    known.rounds = lambda limit, before: free.wait(10) and []
+    known.list_rounds = lambda limit, before: free.wait(10) and []
     statuses: list[int] = []
 
     def wait(limit: int) -> None:
@@ -217,7 +217,7 @@ def test_who_asks_the_same_at_once_gets_one_answer(
     """Two hundred pages ask when a round has closed: that is one look at the store."""
     monkeypatch.setattr(app, "FRESH_S", 300.0)
     looks, free, lock = [], threading.Event(), threading.Lock()
-    rounds = known.rounds
+    rounds = known.list_rounds
 
     def slow(limit: int, before: int | None) -> Any:
         with lock:
@@ -225,7 +225,7 @@ def test_who_asks_the_same_at_once_gets_one_answer(
         free.wait(10)
         return rounds(limit, before)
 
-    known.rounds = slow
+    known.list_rounds = slow
     found: list[Any] = []
     threads = [
         threading.Thread(target=lambda: found.append(ask(live, f"{V1}/rounds?limit=5")))
@@ -318,12 +318,12 @@ def _taken(
     """Return what a viewer gets that slept through these events; None is a sign of life."""
 
     async def look() -> list[Any]:
-        feed.opened()
+        feed.start()
         got: list[Any] = []
-        async with aclosing(feed.watch(last_id)) as watching:
+        async with aclosing(feed.watch_events(last_id)) as watching:
             got += [told.event for told in await anext(watching)]
             for event in puts:
-                feed.put(event)
+                feed.put_event(event)
             await asyncio.sleep(2 * EVERY_S)  # it is woken by then, and has not looked
             for _ in range(2 if puts else 1):
                 got += [told.event for told in await anext(watching)] or [None]
@@ -341,7 +341,7 @@ def _beats_soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_viewer_that_slept_gets_the_latest_of_each_kind() -> None:
     """A thousand reports later there is one report to show, and the map is not lost."""
     told = Feed()
-    told.put({"kind": "ready"})
+    told.put_event({"kind": "ready"})
     flood = [{"kind": "reports", "came": number} for number in range(1000)]
     got = _taken(told, [{"kind": "map"}, *flood])
 
@@ -350,7 +350,7 @@ def test_a_viewer_that_slept_gets_the_latest_of_each_kind() -> None:
 
 def _ids(told: Feed) -> list[str]:
     """Return the ids of the last event of each kind."""
-    frames = [one.frame for one in told._kept.latest()]
+    frames = [one.frame for one in told._kept.list_latest()]
     return [frame.split(b"\n")[0].removeprefix(b"id: ").decode() for frame in frames]
 
 
@@ -358,7 +358,7 @@ def _ids(told: Feed) -> list[str]:
 def test_an_id_that_means_nothing_here_gets_the_whole_state(id: str) -> None:
     """Of another start, of no event yet, or of nobody: it begins anew, and is told so."""
     told = Feed()
-    told.put({"kind": "ready"})
+    told.put_event({"kind": "ready"})
     start = _ids(told)[0].split(":")[0]
     (reset, beat) = _taken(told, [], id.format(start=start))
 
@@ -371,10 +371,10 @@ def test_what_was_overwritten_is_said() -> None:
     got = []
     for reports in (KEPT, KEPT + 1):
         told = Feed()
-        told.put({"kind": "map"})
+        told.put_event({"kind": "map"})
         (last_id,) = _ids(told)
         for number in range(reports):
-            told.put({"kind": "reports", "came": number})
+            told.put_event({"kind": "reports", "came": number})
         got.append(_taken(told, [], last_id))
     whole, (reset, _) = got
 
@@ -391,9 +391,9 @@ def test_no_more_viewers_come_in_than_there_are_places(monkeypatch: pytest.Monke
     monkeypatch.setattr(feed, "MOST", 3)
     one = Feed()
 
-    assert [one.enter() for _ in range(5)] == [True, True, True, False, False]
-    one.leave()
-    assert [one.enter() for _ in range(2)] == [True, False]
+    assert [one.take_place() for _ in range(5)] == [True, True, True, False, False]
+    one.give_place_back()
+    assert [one.take_place() for _ in range(2)] == [True, False]
 
 
 # Server-sent events over a real socket: resumed, bounded, never in anybody's way.
@@ -430,7 +430,7 @@ def test_a_browser_that_lost_us_goes_on_where_it_was(live: Page) -> None:
     """By the header that EventSource sends, and by the address where there is none."""
     with listening(live) as answer:
         last_id, first = event(answer)
-    live.feed.put({"kind": "map", "number": 1})
+    live.feed.put_event({"kind": "map", "number": 1})
     with listening(live, **{"Last-Event-ID": last_id}) as answer:
         missed = event(answer)[1]
     with listening(live, f"?last_event_id={last_id}") as answer:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.faults import OperatorFault
-from gateway.service.intake.outcomes import Asked
+from gateway.service.intake.outcomes import AskedRound
 from gateway.service.telling import make_ready_event
 from gateway.settings import config
 from gateway.store.store import Store
@@ -44,7 +44,7 @@ def hall(tmp_path: Path, home: Any) -> Callable[..., None]:
     def keep(number: int, closed_s: float, total: float, rounds: int = 9, **more: Any) -> None:
         store = Store(tmp_path / "hall" / "hall.sqlite", "hall")
         name = number.to_bytes(4, "big")
-        asked = Asked(name, name, home.round(number), b"message", PRICE)
+        asked = AskedRound(name, name, home.round(number), b"message", PRICE)
         assert store.open_round(asked, rounds * PRICE, enrolled=4) == ""
         store.close_round(name, [number, None], 1)
         store.keep_map(name, json.dumps(drawn(number, 0, mass=FULL, total=total) | more))
@@ -65,7 +65,7 @@ def test_the_other_rooms_are_read_from_their_stores_as_they_were(
     write(tmp_path / "hall", "hall")
     write(tmp_path / "attic", "attic")
     placed = PLACED.format("-6.0") + PLACED.format("6.0").replace("hall", "attic")
-    deployment = config.load(write(tmp_path, "lab", placed))
+    deployment = config.load_deployment(write(tmp_path, "lab", placed))
     hall(1, 1000.0, 2.0, sensors_used=4)
     hall(2, 2000.0, 3.0, verdict={"level": "clamp", "why": "it is"})
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
@@ -102,7 +102,7 @@ def test_a_room_that_cannot_be_drawn_says_why_and_takes_no_other_away(
     write(tmp_path / "hall", "hall")
     write(tmp_path / "attic", "attic")
     placed = PLACED.format("-6.0") + PLACED.format("6.0").replace("hall", "attic")
-    deployment = config.load(write(tmp_path, "lab", placed))
+    deployment = config.load_deployment(write(tmp_path, "lab", placed))
     hall(1, 1000.0, 2.0, **more)
     with sqlite3.connect(tmp_path / "hall" / "hall.sqlite") as connection:
         connection.execute(broken)
@@ -130,7 +130,7 @@ def test_rooms_that_no_floor_can_have_are_refused(
     path = write(tmp_path, "lab", PLACED.format(other[1]), own)
 
     with pytest.raises(OperatorFault, match=why):
-        read_floor(config.load(path))
+        read_floor(config.load_deployment(path))
 
 
 def test_a_room_is_not_beside_itself(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_room_is_not_beside_itself(tmp_path: Path) -> None:
     path = write(tmp_path, "lab", PLACED.format(9.0))
 
     with pytest.raises(OperatorFault, match="the room of this page"):
-        read_floor(config.load(path))
+        read_floor(config.load_deployment(path))
 
 
 def test_rooms_of_one_name_are_told_apart_by_another(tmp_path: Path) -> None:
@@ -148,8 +148,8 @@ def test_rooms_of_one_name_are_told_apart_by_another(tmp_path: Path) -> None:
     placed = PLACED.format(6.0)
 
     with pytest.raises(OperatorFault, match="two rooms of the floor are called lab"):
-        read_floor(config.load(write(tmp_path, "lab", placed)))
-    named = config.load(write(tmp_path, "lab", placed + 'name = "hall"\n'))
+        read_floor(config.load_deployment(write(tmp_path, "lab", placed)))
+    named = config.load_deployment(write(tmp_path, "lab", placed + 'name = "hall"\n'))
     assert [one.name for one in read_floor(named)] == ["hall"]
 
 
@@ -158,18 +158,18 @@ def test_the_floor_is_drawn_in_one_scale(
 ) -> None:
     """The fuller room is bright, ours is not; without other rooms there is no floor."""
     write(tmp_path / "hall", "hall")
-    deployment = config.load(write(tmp_path, "lab", PLACED.format("6.0")))
+    deployment = config.load_deployment(write(tmp_path, "lab", PLACED.format("6.0")))
     hall(1, time.time(), 4.0)
     ours = drawn(1, 0, mass=FULL[::-1], total=1.0)
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        page.feed.put(make_ready_event(deployment, 24))
-        page.feed.put(ours)
+        page.feed.put_event(make_ready_event(deployment, 24))
+        page.feed.put_event(ours)
         tab = opened(page.url, 1000)
         until(tab, shown(1))
         until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
         rows = read(tab, "#storey-rooms")
         bright = [coloured(tab, BRIGHT, side, "storey") for side in ("left", "right")]
-        page.feed.put({**make_ready_event(deployment, 24), "neighbours": 0})
+        page.feed.put_event({**make_ready_event(deployment, 24), "neighbours": 0})
         until(tab, "document.getElementById('storey-box').hidden")
 
         assert tab.said == []
@@ -184,11 +184,11 @@ def test_what_is_not_to_be_trusted_does_not_make_the_scale(
 ) -> None:
     """Nor does what is old: a wrong map of a hundred people would leave the others dark."""
     write(tmp_path / "hall", "hall")
-    deployment = config.load(write(tmp_path, "lab", PLACED.format("6.0")))
+    deployment = config.load_deployment(write(tmp_path, "lab", PLACED.format("6.0")))
     hall(1, time.time(), 400.0, verdict={"level": "clamp", "why": "it is"})
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
-        page.feed.put(make_ready_event(deployment, 24))
-        page.feed.put(drawn(1, 0, mass=FULL[::-1], total=1.0))
+        page.feed.put_event(make_ready_event(deployment, 24))
+        page.feed.put_event(drawn(1, 0, mass=FULL[::-1], total=1.0))
         tab = opened(page.url, 1000)
         until(tab, "document.querySelectorAll('#storey-rooms li').length == 2")
 

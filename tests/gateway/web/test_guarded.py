@@ -84,7 +84,7 @@ def test_a_viewer_sees_all_that_names_no_device(
     locked: Page, ask: Ask, path: str, names_devices: bool
 ) -> None:
     """What would tell of one device, and so of who carries or passes it, is an operator's."""
-    locked.feed.put({"kind": "map", "number": 6})
+    locked.feed.put_event({"kind": "map", "number": 6})
     asked = path.format(number=3, name="north")
     viewer, operator = (ask(locked, asked, Authorization=one) for one in (VIEWER, BEARER))
 
@@ -104,9 +104,9 @@ def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
     """
     door = Door(TOKEN, VIEWERS)
     session = door.try_token("192.0.2.1", VIEWERS)
-    cookie = f"heatveil-{urlsplit(locked.url).port}={door.cookie(session)}"
+    cookie = f"heatveil-{urlsplit(locked.url).port}={door.make_cookie(session)}"
     for event in ({"kind": "map"}, {"kind": "alarm", "alarms": [{"device": "north"}]}):
-        locked.feed.put(event)
+        locked.feed.put_event(event)
     heard = [b"", b""]
     for i, query in enumerate(("", "?last_event_id=ffffffff:1")):
         with closing(http.client.HTTPConnection(*urlsplit(locked.url).netloc.split(":"))) as link:
@@ -114,9 +114,9 @@ def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
             answer = link.getresponse()
             while b"map" not in heard[i]:
                 heard[i] += answer.readline()
-            locked.feed.put({"kind": "quarantine", "devices": [{"device": "north"}]})
-            locked.feed.put({"kind": "of-a-later-version", "of": "north"})
-            locked.feed.put({"kind": "done", "why": "over"})
+            locked.feed.put_event({"kind": "quarantine", "devices": [{"device": "north"}]})
+            locked.feed.put_event({"kind": "of-a-later-version", "of": "north"})
+            locked.feed.put_event({"kind": "done", "why": "over"})
             while b"over" not in heard[i]:
                 heard[i] += answer.readline()
             if i:
@@ -124,7 +124,7 @@ def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
                 link_out.request("DELETE", "/api/v1/session", headers={"Cookie": cookie})
                 assert link_out.getresponse().status == 204
                 link_out.close()
-                locked.feed.put({"kind": "done", "why": "after the end"})
+                locked.feed.put_event({"kind": "done", "why": "after the end"})
                 heard[i] += answer.read()
 
     assert b"north" not in heard[0] + heard[1]
@@ -311,7 +311,7 @@ def test_health_answers_while_the_page_is_full(
     """Of connections that say nothing and of viewers that read slowly alike, from everywhere."""
     monkeypatch.setattr(server, "MOST", 12)
     health = Health("store")
-    health.say("store", True)
+    health.set_part("store", True)
     words: Any = {"reader": known, "health": health, "metrics": Metrics()}
     with Page("127.0.0.1", 0, probed=("127.0.0.1", 0), **words) as page, ExitStack() as stack:
         place, probes = (
@@ -391,7 +391,7 @@ class Clock:
 def _refused(held: Door, authorization: str = "", cookie: str = "", at: str = "192.0.2.1") -> int:
     """Return the status a visitor gets; 0 when let in."""
     try:
-        held.check(at, authorization, cookie)
+        held.authenticate(at, authorization, cookie)
     except Refusal as fault:
         return fault.status
     return 0
@@ -421,7 +421,7 @@ def test_a_session_ends_and_is_of_one_token_and_role(token: str) -> None:
     clock = Clock()
     held = Door(OWN_TOKEN, VIEWERS, clock)
     session = held.try_token("192.0.2.1", token)
-    cookie, again = held.cookie(session), Door(OWN_TOKEN, VIEWERS, clock)
+    cookie, again = held.make_cookie(session), Door(OWN_TOKEN, VIEWERS, clock)
     role, until, sign_in, signed = cookie.split(".")
     other = {"operator": "viewer", "viewer": "operator"}[role]
     forged = [
@@ -441,14 +441,14 @@ def test_a_session_ends_and_is_of_one_token_and_role(token: str) -> None:
     assert _refused(Door(OWN_TOKEN + "2", VIEWERS + "2", clock), cookie=cookie) == 401
     clock.now_s += access.SESSION_S[role] - 1
     assert _refused(again, cookie=cookie) == 0
-    renewed = held.cookie(held.renew(session))
+    renewed = held.make_cookie(held.renew_session(session))
     clock.now_s += 1
     assert _refused(again, cookie=cookie) == 401
     # A wall screen goes on while it looks; who sees devices signs in again.
     assert _refused(again, cookie=renewed) == (0 if token == VIEWERS else 401)
-    fresh = held.cookie(held.try_token("192.0.2.1", token))
+    fresh = held.make_cookie(held.try_token("192.0.2.1", token))
     assert _refused(held, cookie=fresh) == 0
-    held.end(fresh)
+    held.end_session(fresh)
     assert _refused(held, cookie=fresh) == 401
 
 
@@ -456,10 +456,10 @@ def test_viewers_who_sign_out_bring_no_operators_session_back() -> None:
     """Who has been signed out is remembered in bounded memory, and each role has its own."""
     held = Door(OWN_TOKEN, VIEWERS)
     left, others = (held.try_token("192.0.2.1", one) for one in (OWN_TOKEN, VIEWERS))
-    cookie = held.cookie(left)
-    held.end(cookie)
+    cookie = held.make_cookie(left)
+    held.end_session(cookie)
     for number in range(access.ENDED + 1):
-        held.end(held.cookie(others._replace(sign_in=f"{number:x}")))
+        held.end_session(held.make_cookie(others._replace(sign_in=f"{number:x}")))
 
     assert _refused(held, cookie=cookie) == 401
 
@@ -468,7 +468,7 @@ def test_who_guesses_is_not_listened_to_for_a_while() -> None:
     """After ten wrong ones not even the right one is heard from there; a cookie still is."""
     clock = Clock()
     held = Door(OWN_TOKEN, clock=clock)
-    cookie = held.cookie(held.try_token("192.0.2.1", OWN_TOKEN))
+    cookie = held.make_cookie(held.try_token("192.0.2.1", OWN_TOKEN))
     tried = [_refused(held, "Bearer wrong") for _ in range(15)]
     meanwhile = _refused(held, f"Bearer {OWN_TOKEN}"), _refused(held, cookie=cookie)
     elsewhere = _refused(held, f"Bearer {OWN_TOKEN}", at="192.0.2.2")
@@ -498,7 +498,7 @@ def test_a_token_that_keeps_nobody_out_is_refused(tmp_path: Path, text: str) -> 
     path = tmp_path / "token"
     path.write_text(text + "\n", "utf-8")
     with pytest.raises(OperatorFault, match="needs to be 16 or more"):
-        access.read(path)
+        access.read_token(path)
 
 
 def test_a_token_is_read_without_its_last_line_end(tmp_path: Path) -> None:
@@ -506,7 +506,7 @@ def test_a_token_is_read_without_its_last_line_end(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(OWN_TOKEN + "\n", "utf-8")
 
-    assert access.read(path) == OWN_TOKEN
-    assert access.read(None) is None
+    assert access.read_token(path) == OWN_TOKEN
+    assert access.read_token(None) is None
     with pytest.raises(OperatorFault, match="No such file"):
-        access.read(tmp_path / "nothing")
+        access.read_token(tmp_path / "nothing")

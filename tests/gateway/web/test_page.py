@@ -15,15 +15,15 @@ from playwright.sync_api import Page as Tab
 
 from gateway import web
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find
-from gateway.service.telling import vocabulary
-from gateway.settings.roomfile import describe_floor
+from gateway.mechanisms import find_mechanism
+from gateway.service.telling import make_vocabulary_event
+from gateway.settings.roomfile import read_floor_lines
 from gateway.web.server import Page
 
 READY = {
     "kind": "ready",
     "site": "lab",
-    **vocabulary(find("thermal")),
+    **make_vocabulary_event(find_mechanism("thermal")),
     "shape": [80, 1],
     "cell_mm": 250,
     "sensors": [4, 1],
@@ -35,7 +35,7 @@ READY = {
 COLUMNS, ROWS, REACH = 6, 4, 1
 PEOPLE = {
     **READY,
-    **vocabulary(find("disk")),
+    **make_vocabulary_event(find_mechanism("disk")),
     "shape": [COLUMNS, ROWS],
     "cell_mm": 2000,
     "sensors": [40, 1],
@@ -62,7 +62,7 @@ BRIGHT, VIOLET, RING, WALL = (252, 255, 164), (87, 16, 110), (125, 211, 252), (2
 def live() -> Iterator[Page]:
     """Return a page that has been told of a site."""
     with Page("127.0.0.1", 0) as page:
-        page.feed.put(READY)
+        page.feed.put_event(READY)
         yield page
 
 
@@ -139,10 +139,10 @@ def coloured(tab: Tab, colour: tuple[int, int, int], part: str = "", canvas: str
 
 def test_a_map_appears_and_follows(live: Page, tab: Tab, until: Until) -> None:
     """What the gateway tells is on the canvas, where it belongs; nobody else is asked."""
-    live.feed.put(drawn(1, 8))
+    live.feed.put_event(drawn(1, 8))
     until(tab, shown(1))
     first = [coloured(tab, BRIGHT, half) for half in ("left", "right")]
-    live.feed.put(drawn(2, 72))
+    live.feed.put_event(drawn(2, 72))
     until(tab, shown(2))
 
     assert (first, coloured(tab, BRIGHT, "right")) == ([True, False], True)
@@ -155,10 +155,10 @@ def test_a_map_appears_and_follows(live: Page, tab: Tab, until: Until) -> None:
 
 def test_words_from_outside_stay_words(live: Page, tab: Tab, until: Until) -> None:
     """A site's name or a reason is text, never markup."""
-    live.feed.put({**READY, "site": HOSTILE})
-    live.feed.put({"kind": "promise", "sentences": [HOSTILE]})
+    live.feed.put_event({**READY, "site": HOSTILE})
+    live.feed.put_event({"kind": "promise", "sentences": [HOSTILE]})
     rows = [{"device": "south", "why": HOSTILE, "since_s": time.time() - 7200}]
-    live.feed.put({"kind": "quarantine", "devices": rows})
+    live.feed.put_event({"kind": "quarantine", "devices": rows})
     until(tab, "!document.getElementById('trouble').hidden")
 
     assert tab.text_content("#site").startswith(HOSTILE)
@@ -171,7 +171,7 @@ def test_fifty_alarms_are_one_line(live: Page, tab: Tab, until: Until) -> None:
     """The map is not pushed off the screen; who wants to know opens the line."""
     why = "its counter went back"
     alarms = [{"device": f"s{i}", "why": why, "times": 1 + (i == 1)} for i in range(50)]
-    live.feed.put({"kind": "alarm", "alarms": alarms})
+    live.feed.put_event({"kind": "alarm", "alarms": alarms})
     until(tab, "!document.getElementById('trouble').hidden")
     box = tab.locator("#trouble").bounding_box()
     line, role = read(tab, "#trouble-line"), tab.get_attribute("#trouble", "role")
@@ -186,9 +186,9 @@ def test_fifty_alarms_are_one_line(live: Page, tab: Tab, until: Until) -> None:
 
 def test_no_map_is_said_in_words(live: Page, tab: Tab, until: Until) -> None:
     """An empty canvas alone would look like an empty room."""
-    live.feed.put(drawn(1, 8))
+    live.feed.put_event(drawn(1, 8))
     until(tab, shown(1))
-    live.feed.put(drawn(2, 0, status="unresolved", mass=None, total=None, why="it"))
+    live.feed.put_event(drawn(2, 0, status="unresolved", mass=None, total=None, why="it"))
     until(tab, "!document.getElementById('empty').hidden")
 
     assert read(tab, "#empty") == "Round 2: it."
@@ -199,8 +199,8 @@ def test_no_map_is_said_in_words(live: Page, tab: Tab, until: Until) -> None:
 def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> None:
     """How many answered, how much of the promise is left, and on which day it runs out."""
     came = {"kind": "reports", "number": 3, "came": 2, "enrolled": 4, "refused_since_start": 1}
-    live.feed.put(came)
-    live.feed.put(BUDGET)
+    live.feed.put_event(came)
+    live.feed.put_event(BUDGET)
     until(tab, "document.getElementById('left').textContent == '48 rounds left'")
     out = time.localtime(time.time() + 2 * 86_400)
 
@@ -212,17 +212,17 @@ def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> No
     assert re.search(rf"\b{out.tm_mday}\b", said)
     assert "epsilon 6.50 of 8.00" in said
     assert "the share counts rho" in said
-    live.feed.put(BUDGET | {"window_h": 24, "rounds_left": 0})  # a promise that renews
+    live.feed.put_event(BUDGET | {"window_h": 24, "rounds_left": 0})  # a promise that renews
     until(tab, "document.getElementById('left').textContent == '0 rounds left'")
     assert read(tab, "#budget-note").startswith("Paused, as intended")
 
 
 def test_a_link_in_the_clear_is_said_on_the_page(live: Page, tab: Tab, until: Until) -> None:
     """Who looks at the page must not take a trial without TLS for a building's installation."""
-    live.feed.put({**READY, "site": "open", "insecure": True})
+    live.feed.put_event({**READY, "site": "open", "insecure": True})
     until(tab, "document.getElementById('site').textContent.includes('open')")
     in_the_clear = tab.is_visible("#clear")
-    live.feed.put({**READY, "site": "closed", "insecure": False})
+    live.feed.put_event({**READY, "site": "closed", "insecure": False})
     until(tab, "document.getElementById('site').textContent.includes('closed')")
 
     assert in_the_clear
@@ -231,11 +231,11 @@ def test_a_link_in_the_clear_is_said_on_the_page(live: Page, tab: Tab, until: Un
 
 def test_how_sure_a_map_is_is_said_and_drawn(live: Page, tab: Tab, until: Until) -> None:
     """Hills where chances are, how far off map and guess are; a doubted map has no colours."""
-    live.feed.put(drawn(1, 8, credible=sure(blind_error=4.5)))
+    live.feed.put_event(drawn(1, 8, credible=sure(blind_error=4.5)))
     until(tab, shown(1))
     sentence, hills = read(tab, "#sure"), coloured(tab, VIOLET, "right")
     verdict = {"level": "assumptions", "why": "they contradict", "says": "Do not trust it."}
-    live.feed.put(drawn(2, 8, verdict=verdict))
+    live.feed.put_event(drawn(2, 8, verdict=verdict))
     until(tab, shown(2))
 
     assert sentence == (
@@ -258,13 +258,15 @@ def test_a_room_is_a_floor_with_its_lines_and_sensors(
 ) -> None:
     """Walls, doors and desks of the file; a ring round a source; who did not answer is hollow."""
     tab = opened(live.url, width)
-    floor = describe_floor(OFFICE)
+    floor = read_floor_lines(OFFICE)
     grid = {"shape": [30, 20], "cell_mm": 200, "sensors": [len(floor["sensors"]), 1]}
     mass = [[float((x, y) == (25, 10)) for x in range(30)] for y in range(20)]
     where = [{"x": 5.1, "y": 2.1, "share": 1.0, "within": 0.5}]
-    live.feed.put({**READY, **grid, "floor": floor, "strength_unit": "W"})
-    live.feed.put({"kind": "release", "number": 1, "reports": 1, "values": [None, 3, 4]})
-    live.feed.put(drawn(1, 0, mass=mass, sources=where, credible=sure(present=mass), total=70.0))
+    live.feed.put_event({**READY, **grid, "floor": floor, "strength_unit": "W"})
+    live.feed.put_event({"kind": "release", "number": 1, "reports": 1, "values": [None, 3, 4]})
+    live.feed.put_event(
+        drawn(1, 0, mass=mass, sources=where, credible=sure(present=mass), total=70.0)
+    )
     until(tab, shown(1))
 
     assert coloured(tab, WALL, "left")
@@ -290,9 +292,9 @@ def test_people_are_shown_in_words_for_people(
     values = [0] * (outer[0] * outer[1])
     values[0], values[2 * outer[0] - 2] = 2, 38
     wire = {"kind": "release", "number": 1, "reports": 40, "values": values}
-    live.feed.put(PEOPLE)
-    live.feed.put(people())
-    live.feed.put(wire | {"outer": list(outer), "reach": [REACH, REACH]})
+    live.feed.put_event(PEOPLE)
+    live.feed.put_event(people())
+    live.feed.put_event(wire | {"outer": list(outer), "reach": [REACH, REACH]})
     until(tab, shown(1))
     until(tab, "!document.getElementById('wire').hidden")
 
@@ -334,8 +336,8 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
     wild = people()["mass"]
     wild[3][0] = 0.9  # which the answers do not bear out
     tab = opened(live.url, 390)
-    live.feed.put(PEOPLE)
-    live.feed.put(people(mass=wild, blocks={"level": 0.9, "rows": rows, "claims": [1]}))
+    live.feed.put_event(PEOPLE)
+    live.feed.put_event(people(mass=wild, blocks={"level": 0.9, "rows": rows, "claims": [1]}))
     until(tab, shown(1))
 
     assert read(tab, "#places").split("\t") == ["11.0 / 1.0 m", "41 – 62 %", "50 %", "20"]
@@ -349,12 +351,12 @@ def test_what_people_are_not_told_apart_in_is_hatched_and_not_named(
     press(tab, "Left", "Right")
     assert "the block of 5 × 4 squares" in read(tab, "#readout")
     wrong = {"level": "assumptions", "why": "x", "says": "Do not trust this map: x."}
-    live.feed.put(people(number=2, verdict=wrong))
+    live.feed.put_event(people(number=2, verdict=wrong))
     until(tab, shown(2))
     assert read(tab, "#doubt").startswith("Do not trust this map: the devices' answers fit no way")
     assert not coloured(tab, BRIGHT)
     weak = {"level": "weak", "why": "x", "says": "It is hardly nearer than a guess."}
-    live.feed.put(people(number=3, verdict=weak, blocks={"level": 0.9, "rows": rows[:1]}))
+    live.feed.put_event(people(number=3, verdict=weak, blocks={"level": 0.9, "rows": rows[:1]}))
     until(tab, shown(3))
     assert tab.evaluate("document.getElementById('doubt').hidden")
     assert "cannot be told whether any place is fuller" in read(tab, "#sources-note")
@@ -371,8 +373,8 @@ def test_a_place_on_the_earth_is_north_up(opened: Opened, until: Until) -> None:
     """Where rows go to the west, the corner is on the right; every cell has its coordinates."""
     corner = {"corner": [52.5, 13.4], "bearing": 180.0}
     with Page("127.0.0.1", 0) as page:
-        page.feed.put({**PEOPLE, "earth": corner})
-        page.feed.put(people())
+        page.feed.put_event({**PEOPLE, "earth": corner})
+        page.feed.put_event(people())
         tab = opened(page.url, 1280)
         until(tab, shown(1))
         press(tab, *["Right"] * 12, *["Down"] * 12)
@@ -387,7 +389,7 @@ def test_a_place_on_the_earth_is_north_up(opened: Opened, until: Until) -> None:
 def test_a_map_is_kept_as_a_picture(live: Page, opened: Opened, until: Until) -> None:
     """Both kinds are whole, and say what the map is not."""
     tab = opened(live.url, 1280)
-    live.feed.put(drawn(7, 8))
+    live.feed.put_event(drawn(7, 8))
     until(tab, shown(7))
     made = {}
     for kind in ("svg", "png"):
@@ -406,8 +408,8 @@ def test_a_map_is_kept_as_a_picture(live: Page, opened: Opened, until: Until) ->
 def test_it_is_grey_while_the_gateway_is_away_and_comes_back(opened: Opened, until: Until) -> None:
     """A map that stays as if it were fresh would be believed; later there is a new one."""
     with Page("127.0.0.1", 0) as first:
-        first.feed.put(READY)
-        first.feed.put(drawn(1, 8, closed_s=time.time()))
+        first.feed.put_event(READY)
+        first.feed.put_event(drawn(1, 8, closed_s=time.time()))
         tab = opened(first.url)
         until(tab, shown(1))
         port = int(first.url.rstrip("/").rsplit(":")[-1])
@@ -416,8 +418,8 @@ def test_it_is_grey_while_the_gateway_is_away_and_comes_back(opened: Opened, unt
     grey = tab.evaluate(faint)
     aloud = tab.inner_text("#aged [role=status]")  # again each time that it changes
     with Page("127.0.0.1", port) as second:
-        second.feed.put(READY)
-        second.feed.put(drawn(7, 8))
+        second.feed.put_event(READY)
+        second.feed.put_event(drawn(7, 8))
         until(tab, shown(7))
         until(tab, "document.getElementById('aged').hidden")
 
@@ -440,8 +442,8 @@ def test_a_picture_of_the_floor_lies_under_the_map(
     with pytest.raises(OperatorFault, match="cannot be read"):
         Page("127.0.0.1", 0, picture=tmp_path / "none.png")
     with Page("127.0.0.1", 0, picture=picture) as page:
-        page.feed.put({**PEOPLE, "picture": True})
-        page.feed.put(people())
+        page.feed.put_event({**PEOPLE, "picture": True})
+        page.feed.put_event(people())
         tab = opened(page.url, 1280)
         until(tab, shown(1))
         until(tab, "performance.getEntriesByName(location.origin + '/floor').length == 1")
@@ -452,8 +454,8 @@ def test_a_picture_of_the_floor_lies_under_the_map(
     assert seen
     half.write_bytes(picture.read_bytes()[:8] + picture.read_bytes()[-8:])
     with Page("127.0.0.1", 0, picture=half) as page:
-        page.feed.put({**PEOPLE, "picture": True})
-        page.feed.put(people())
+        page.feed.put_event({**PEOPLE, "picture": True})
+        page.feed.put_event(people())
         tab = opened(page.url, 1280)
         until(tab, "document.getElementById('notice').textContent != ''")
         until(tab, shown(1))

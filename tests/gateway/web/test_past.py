@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gateway.mechanisms import find
-from gateway.service.operate.health import Health, health_event
-from gateway.service.telling import vocabulary
+from gateway.mechanisms import find_mechanism
+from gateway.service.operate.health import Health, make_health_event
+from gateway.service.telling import make_vocabulary_event
 from gateway.web.server import Page
 from tests.waiting import eventually
 
@@ -20,15 +20,20 @@ from .test_page import Opened, Until, coloured, shown
 
 ACCENT = 0x6B, 0x2C, 0x91
 TOKEN = "correct-horse-battery"
-READY = {**LINE, **vocabulary(find("thermal")), "shape": [4, 1], "cell_mm": 1000}
+READY = {
+    **LINE,
+    **make_vocabulary_event(find_mechanism("thermal")),
+    "shape": [4, 1],
+    "cell_mm": 1000,
+}
 
 
 @pytest.fixture
 def health() -> Health:
     """Return how a gateway is whose broker can be lost."""
     health = Health("broker", "disk")
-    health.say("broker", True)
-    health.say("disk", True)
+    health.set_part("broker", True)
+    health.set_part("disk", True)
     return health
 
 
@@ -36,8 +41,8 @@ def health() -> Health:
 def live(known: Any, health: Health) -> Iterator[Page]:
     """Return a page over a known store: seven rounds, the last of them open."""
     with Page("127.0.0.1", 0, reader=known, health=health) as page:
-        page.feed.put(READY)
-        page.feed.put(told(6))
+        page.feed.put_event(READY)
+        page.feed.put_event(told(6))
         yield page
 
 
@@ -45,12 +50,12 @@ def test_what_does_not_work_is_on_top_and_goes_when_it_does(
     live: Page, health: Health, opened: Opened, until: Until
 ) -> None:
     """The part and the reason, for who comes late too."""
-    health.say("broker", False, "it does not answer")
+    health.set_part("broker", False, "it does not answer")
     tab = opened(live.url)
     until(tab, "!document.getElementById('trouble').hidden")
     words = tab.inner_text("#trouble-line")
-    health.say("broker", True)
-    live.feed.put(health_event(health))
+    health.set_part("broker", True)
+    live.feed.put_event(make_health_event(health))
     until(tab, "document.getElementById('trouble').hidden")
 
     assert words == "Messages: it does not answer"
@@ -70,7 +75,7 @@ def test_who_looks_back_is_left_there(live: Page, opened: Opened, until: Until) 
     tab.keyboard.press("ArrowLeft")
     until(tab, shown(4))
     said = tab.get_attribute("#when", "aria-valuetext") or ""
-    live.feed.put(told(7))
+    live.feed.put_event(told(7))
     until(tab, "document.getElementById('now').textContent.includes('new map')")
     tab.wait_for_timeout(1200)
     stayed = tab.evaluate(shown(4))
@@ -95,7 +100,7 @@ def test_after_a_start_the_newest_map_is_that_of_the_store(
 ) -> None:
     """Nothing has been told since: neither the map nor what was sent is missed."""
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
-        page.feed.put({**READY, "wire": {"exponent": 2}})
+        page.feed.put_event({**READY, "wire": {"exponent": 2}})
         tab = opened(page.url)
         until(tab, shown(6))
         heard = tab.get_attribute("#wire", "aria-label") or ""
@@ -111,8 +116,8 @@ def test_after_a_restart_with_nothing_left_it_says_that_no_round_comes(
 ) -> None:
     """How the last round went would have who looks wait for another."""
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
-        page.feed.put(READY)
-        page.feed.put({"kind": "done", "why": "all readings have been taken"})
+        page.feed.put_event(READY)
+        page.feed.put_event({"kind": "done", "why": "all readings have been taken"})
         tab = opened(page.url)
         until(tab, "document.getElementById('round-number').textContent == '6'")
         said = tab.inner_text("#reports-note")
@@ -129,7 +134,7 @@ def test_a_round_whose_map_is_being_drawn_is_not_told_to_have_none(
     monkeypatch.setattr(known, "map", lambda n=None: told(n) if n in drawn else None)
     monkeypatch.setattr(known, "maps", lambda *_: [json.dumps(told(n)) for n in drawn])
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
-        page.feed.put(READY)
+        page.feed.put_event(READY)
         tab = opened(page.url)
         until(tab, "document.getElementById('wire').getAttribute('aria-label')")
         until(tab, "!document.getElementById('time').hidden")
@@ -152,12 +157,12 @@ def test_a_map_that_comes_late_colours_its_round(
     monkeypatch.setattr(known, "map", lambda _=None: None)
     monkeypatch.setattr(known, "maps", lambda *_: [])
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
-        page.feed.put(READY)
+        page.feed.put_event(READY)
         tab = opened(page.url)
         until(tab, "!document.getElementById('time').hidden")
         until(tab, "!document.getElementById('when').disabled")
         before = coloured(tab, ACCENT, canvas="strip")
-        page.feed.put(told(1))
+        page.feed.put_event(told(1))
         assert eventually(lambda: coloured(tab, ACCENT, canvas="strip"), 10)
 
     assert not before
@@ -231,7 +236,7 @@ def test_devices_are_found_and_those_that_are_silent_come_first(
     # Nothing was asked since the start; how the last round went is known anyway.
     assert before[:2] == ["6", "4 of 4 sensors answered"]
     assert before[2].startswith("Round 6 ended ")
-    live.feed.put({"kind": "round", "number": 7, "enrolled": 4})
+    live.feed.put_event({"kind": "round", "number": 7, "enrolled": 4})
     until(
         tab, "document.getElementById('age').textContent.startsWith('Round 7 has not ended yet')"
     )
@@ -242,7 +247,7 @@ def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Unti
     """By the form; a wrong one is said; once in, a new start of the gateway asks no more."""
     with Page("127.0.0.1", 0, token=TOKEN, reader=known) as page:
         port = int(page.url.rstrip("/").rsplit(":")[-1])
-        page.feed.put(READY)
+        page.feed.put_event(READY)
         tab = opened(page.url)
         until(tab, "!document.getElementById('login').hidden")
         before = list(tab.said)
@@ -257,7 +262,7 @@ def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Unti
         kept = tab.evaluate("[document.cookie, sessionStorage.length, localStorage.length]")
     until(tab, "document.getElementById('link').dataset.state == 'lost'")
     with Page("127.0.0.1", port, token=TOKEN, reader=known) as page:
-        page.feed.put({**READY, "site": "again"})
+        page.feed.put_event({**READY, "site": "again"})
         until(tab, "document.getElementById('site').textContent.includes('again')")
         tab.evaluate("window.before = true")
         tab.click("#leave")
@@ -274,8 +279,10 @@ def test_a_phone_opens_it_with_the_token(known: Any, opened: Opened, until: Unti
 def test_a_viewer_sees_the_map_and_no_device(known: Any, opened: Opened, until: Until) -> None:
     """Neither its name, nor when it was last heard, nor what is amiss with it."""
     with Page("127.0.0.1", 0, token=TOKEN, viewer_token=TOKEN[::-1], reader=known) as page:
-        page.feed.put(READY)
-        page.feed.put({"kind": "quarantine", "devices": [{"device": "south", "why": "it floods"}]})
+        page.feed.put_event(READY)
+        page.feed.put_event(
+            {"kind": "quarantine", "devices": [{"device": "south", "why": "it floods"}]}
+        )
         tab = opened(f"{page.url}#token={TOKEN[::-1]}")
         until(tab, shown(6))
         until(tab, "!document.getElementById('time').hidden")
@@ -300,12 +307,12 @@ def test_with_an_operators_session_the_names_leave_the_page(
     event = {"kind": "quarantine", "devices": [{"device": "south", "why": "it floods"}]}
     with Page("127.0.0.1", 0, **words) as page:
         port = int(page.url.rstrip("/").rsplit(":")[-1])
-        page.feed.put(READY)
-        page.feed.put(event)
+        page.feed.put_event(READY)
+        page.feed.put_event(event)
         tab = opened(f"{page.url}#token={own}")
         until(tab, named)
         tab.evaluate("fetch('/api/v1/session', { method: 'DELETE' })")
-        page.feed.put({"kind": "done", "why": "over"})
+        page.feed.put_event({"kind": "done", "why": "over"})
         until(tab, f"!{open}")
         until(tab, f"!{named}")
         tab.fill("#token", own)
@@ -317,8 +324,8 @@ def test_with_an_operators_session_the_names_leave_the_page(
         )
         tab.evaluate(f"fetch('/api/v1/session', {body}).then(() => 0)")
     with Page("127.0.0.1", port, **words) as page:
-        page.feed.put(READY)
-        page.feed.put(event)
+        page.feed.put_event(READY)
+        page.feed.put_event(event)
         until(
             tab, f"{shown(6)} && document.getElementById('leave').textContent.includes('viewer')"
         )
@@ -349,7 +356,7 @@ def test_everybody_can_use_it(
 def test_the_page_opens_without_its_gateway(known: Any, opened: Opened, until: Until) -> None:
     """Installed on a phone, it says what is wrong instead of a browser's fault; no map is kept."""
     with Page("127.0.0.1", 0, reader=known) as page:
-        page.feed.put(READY)
+        page.feed.put_event(READY)
         tab = opened(page.url)
         until(tab, "navigator.serviceWorker.controller !== null")
         until(tab, "caches.match('/page.js').then(Boolean)")

@@ -24,10 +24,10 @@ from PIL import Image
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import sync_playwright
 
-from gateway.mechanisms import find
+from gateway.mechanisms import find_mechanism
 from gateway.service.operate.health import Health
-from gateway.service.telling import vocabulary
-from gateway.settings.roomfile import describe_floor
+from gateway.service.telling import make_vocabulary_event
+from gateway.settings.roomfile import read_floor_lines
 from gateway.web.server import Page
 from recovery.estimators.verdict import describe_misfit
 from recovery.maps.sentence import describe
@@ -48,7 +48,7 @@ class Day(Known):
         self._enrolled = ready["enrolled"]
         self._names = [f"{ready['site']}-{n + 1}" for n in range(min(self._enrolled, 40))]
 
-    def round(self, number: int) -> Any:
+    def find_round(self, number: int) -> Any:
         found = super().round(number)
         if found is None:
             return None
@@ -58,10 +58,10 @@ class Day(Known):
         given = {"opened_s": opened_s, "closed_s": closed_s, "reports": came}
         return found._replace(**given, enrolled=self._enrolled)
 
-    def promise(self) -> tuple[str | None, Fraction | None]:
+    def read_promise(self) -> tuple[str | None, Fraction | None]:
         return "{}", Fraction(6)
 
-    def devices(self) -> list[Any]:
+    def list_devices(self) -> list[Any]:
         example = super().devices()[0]
         silent = {self._names[1]: NOON_S - 9000.0}
         return [
@@ -79,12 +79,18 @@ def warm(columns: int, rows: int, *spots: tuple[float, float, float]) -> list[li
     return np.round(found / found.sum(), 6).tolist()
 
 
-FLOOR = describe_floor(OFFICE)
+FLOOR = read_floor_lines(OFFICE)
 SENSORS = len(FLOOR["sensors"])
 ROOM = {**READY, "site": "office-2", "shape": [30, 20], "cell_mm": 200, "floor": FLOOR}
 ROOM |= {"sensors": [SENSORS, 1], "enrolled": SENSORS, "every_s": EVERY_S}
 ROOM |= {"strength_unit": "W"}
-HALL = {**READY, **vocabulary(find("disk")), "site": "hall", "shape": [16, 10], "cell_mm": 2000}
+HALL = {
+    **READY,
+    **make_vocabulary_event(find_mechanism("disk")),
+    "site": "hall",
+    "shape": [16, 10],
+    "cell_mm": 2000,
+}
 HALL |= {"sensors": [400, 1], "enrolled": 400, "every_s": EVERY_S}
 SPENT = {**BUDGET, "spent": 0.48, "left": 0.52, "epsilon_spent": 5.2, "rounds_left": 26}
 
@@ -165,8 +171,8 @@ def take(scene: str, width: int, opened: Callable[..., Tab], until: Callable[...
     with Page("127.0.0.1", 0, reader=reader, health=Health()) as page:
         for event in events:
             if event["kind"] == "map" and reader is not None:
-                event["closed_s"] = reader.round(ROUNDS - 1).closed_s
-            page.feed.put(event)
+                event["closed_s"] = reader.find_round(ROUNDS - 1).closed_s
+            page.feed.put_event(event)
         scheme = "dark" if scene == "night" else "light"
         tab = opened(page.url, width, now_s=NOON_S, color_scheme=scheme, **words)
         until(tab, "document.getElementById('link').dataset.state == 'live'")

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 
 from gateway import web
-from gateway.mechanisms import MECHANISMS, find
+from gateway.mechanisms import MECHANISMS, find_mechanism
 from gateway.service.drawing import Turnout, _few
 from gateway.service.intake import judge
-from gateway.service.mqtt.connection import Session
+from gateway.service.mqtt.connection import LinkState
 from gateway.service.operate import quarantine
-from gateway.service.operate.health import Health, health_event
+from gateway.service.operate.health import Health, make_health_event
 from gateway.service.telling import make_alarm_event
 from gateway.settings import config
 from gateway.web.server import Page
@@ -71,10 +71,10 @@ def test_every_code_has_both_languages() -> None:
 def test_the_promise_that_comes_as_text_is_told_by_codes(name: str, tmp_path: Path) -> None:
     """All of it, after a Round went over the wire: half a promise is none to a reader."""
     path = tmp_path / "gateway.toml"
-    path.write_text(config.sample(name))
-    query = config.query(config.load(path))
-    made = find(name).plan(query, []).guarantee
-    said = find(name).promise(query, reword(from_json(to_json(made)), made))
+    path.write_text(config.make_sample(name))
+    query = config.make_query(config.load_deployment(path))
+    made = find_mechanism(name).plan(query, []).guarantee
+    said = find_mechanism(name).promise(query, reword(from_json(to_json(made)), made))
     other = reword(from_json(to_json(made._replace(trust="nobody"))), made)
 
     assert all(describe(one).get("code") for one in said)
@@ -90,20 +90,22 @@ def test_the_promise_that_comes_as_text_is_told_by_codes(name: str, tmp_path: Pa
 @pytest.mark.long
 def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     """What does not work, whose key is bad, why there is no map; a code of later stays English."""
-    lost = Session("lan:1883", "gateway").trouble
+    lost = LinkState("lan:1883", "gateway").trouble
     why, few = (
         judge.find_broken_key(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1],
         "",
     )
     few = _few(Turnout(2, 6, 0, 3))
     health = Health("broker", "disk")
-    health.say("broker", False, lost)
-    health.say("disk", False, "it is odd")
+    health.set_part("broker", False, lost)
+    health.set_part("disk", False, "it is odd")
     with Page("127.0.0.1", 0, health=health) as page:
-        page.feed.put(READY)
-        page.feed.put(health_event(health))
-        page.feed.put(make_alarm_event({("attic", b""): (why, 2)}))
-        page.feed.put(drawn(1, 0, status="unresolved", mass=None, total=None, **describe(few)))
+        page.feed.put_event(READY)
+        page.feed.put_event(make_health_event(health))
+        page.feed.put_event(make_alarm_event({("attic", b""): (why, 2)}))
+        page.feed.put_event(
+            drawn(1, 0, status="unresolved", mass=None, total=None, **describe(few))
+        )
         tab = opened(f"{page.url}#lang=de")
         until(tab, "document.getElementById('empty').textContent.includes('Runde 1')")
         line = read(tab, "#trouble-line")

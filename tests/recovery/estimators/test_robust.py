@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 from edge.core.records import Grid, Release
 from edge.mechanisms.thermal import params_of
-from gateway.mechanisms.summary import _REACH, find_most, say_most
+from gateway.mechanisms.summary import _REACH, describe_warmest_places, find_warmest_places
 from physics.kernel import forward
 from recovery.bayes.bank import families, places_of
 from recovery.bayes.chain import Draws
@@ -436,7 +436,7 @@ def test_a_map_that_is_evened_names_the_places_that_it_named_before() -> None:
     mixed = robust._even_out(seen, share, draws, draws)
     sure = Credible(0.9, np.full((1, 60), 1 / 30), np.array([0.0, 0.2, 0.6, 0.2]))
     before, after = (
-        [place.at for place in find_most(mass[None], LINE.grid, credible=sure)]
+        [place.at for place in find_warmest_places(mass[None], LINE.grid, credible=sure)]
         for mass in (share, mixed)
     )
 
@@ -444,7 +444,7 @@ def test_a_map_that_is_evened_names_the_places_that_it_named_before() -> None:
     assert len(after) == len(before) == 2
     assert np.abs(np.subtract(before, after)).max() < _REACH
     for even in (np.full((1, 60), 1 / 60), np.where(cells < 40, 1 / 40, 0.0)[None]):
-        assert say_most(even, LINE.grid, credible=sure) == "spread out"
+        assert describe_warmest_places(even, LINE.grid, credible=sure) == "spread out"
 
 
 def test_a_world_without_a_source_has_no_say_in_how_far_off_a_map_is() -> None:

@@ -16,9 +16,14 @@ from unittest.mock import Mock
 import pytest
 
 from gateway.devices.broker import control, dynamic, embedded
-from gateway.devices.broker.control import Control, Silence
-from gateway.devices.broker.doors import Resting, Running, find_folder, replace_file
-from gateway.devices.broker.doors import open_doors as opened
+from gateway.devices.broker.control import BrokerControl, NoAnswerFault
+from gateway.devices.broker.doors import (
+    RunningBroker,
+    StoppedBroker,
+    find_broker_folder,
+    replace_file,
+)
+from gateway.devices.broker.doors import open_broker_access as opened
 from gateway.faults import OperatorFault
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import KEEPALIVE_S, Link
@@ -33,40 +38,50 @@ SITE = "testsite"
 
 
 @pytest.fixture
-def gate(doors: Any, pump: Pump) -> Iterator[Control]:
+def gate(doors: Any, pump: Pump) -> Iterator[BrokerControl]:
     """Return a control of a broker that runs."""
     with doors.run():
-        control = Control(doors.comes("gateway"), "control", pump).wait()
+        control = BrokerControl(doors.comes("gateway"), "control", pump).wait_connected()
         yield control
         control.close()
 
 
 @pytest.mark.long
-def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: Control) -> None:
+def test_everybody_is_known_where_one_answer_cannot_hold_them(gate: BrokerControl) -> None:
     """Of an answer 32 KiB are kept; these names, as long as they may be, take 44."""
     names = [f"{number:063}" for number in range(140)]
     for name in names:
-        control.expect(gate.ask(dynamic.compose_create(SITE, name, "secret")), "Role not found")
-    held = gate.clients()
+        control.check_answers(
+            gate.run_commands(dynamic.compose_device_creation(SITE, name, "secret")),
+            "Role not found",
+        )
+    held = gate.list_clients()
 
     assert sum(len(json.dumps(held[name])) for name in names) > 1 << 15
-    (told,) = gate.ask([{"command": "listClients", "count": 1}])
+    (told,) = gate.run_commands([{"command": "listClients", "count": 1}])
     assert len(held) == told.data["totalCount"]
 
 
-def test_the_gateway_is_never_shut_out(gate: Control) -> None:
+def test_the_gateway_is_never_shut_out(gate: BrokerControl) -> None:
     """Whoever asks for it, by whatever command."""
-    for commands in (dynamic.compose_disable("gateway"), dynamic.compose_delete("gateway")):
+    for commands in (
+        dynamic.compose_disabling("gateway"),
+        dynamic.compose_device_removal("gateway"),
+    ):
         with pytest.raises(OperatorFault, match="own user name"):
-            gate.ask(commands)
-    assert not gate.clients()["gateway"].get("disabled")
+            gate.run_commands(commands)
+    assert not gate.list_clients()["gateway"].get("disabled")
 
 
-def test_answers_to_others_and_rubbish_are_not_ours(gate: Control, doors: Any, pump: Pump) -> None:
+def test_answers_to_others_and_rubbish_are_not_ours(
+    gate: BrokerControl, doors: Any, pump: Pump
+) -> None:
     """Two who administer at once do not take each other's answers."""
-    other = Control(doors.comes("gateway"), "other", pump).wait()
-    told = [other.ask([{"command": "getRole", "rolename": "none"}])[0].error for _ in range(3)]
-    mine = gate.ask([{"command": "getClient", "username": "node-0"}])
+    other = BrokerControl(doors.comes("gateway"), "other", pump).wait_connected()
+    told = [
+        other.run_commands([{"command": "getRole", "rolename": "none"}])[0].error for _ in range(3)
+    ]
+    mine = gate.run_commands([{"command": "getClient", "username": "node-0"}])
     for rubbish in (b"", b"[]", b"{}", b'{"responses": [1]}', b'{"responses": [{}]}'):
         gate._came(gate._link, type("Message", (), {"payload": rubbish, "token": (0, 0)}))  # type: ignore[arg-type]
     other.close()
@@ -78,13 +93,13 @@ def test_answers_to_others_and_rubbish_are_not_ours(gate: Control, doors: Any, p
 def test_a_broker_that_is_away_is_not_asked_later(doors: Any, pump: Pump) -> None:
     """A command must not wait for its return: by then it may be wrong."""
     with doors.run():
-        gate = Control(doors.comes("gateway"), "control", pump).wait()
+        gate = BrokerControl(doors.comes("gateway"), "control", pump).wait_connected()
     assert eventually(lambda: not gate.up)
-    with pytest.raises(Silence, match="is down"):
-        gate.ask(dynamic.compose_disable("node-1"))
+    with pytest.raises(NoAnswerFault, match="is down"):
+        gate.run_commands(dynamic.compose_disabling("node-1"))
     with doors.run():
         assert eventually(lambda: gate.up)
-        assert not gate.clients()["node-1"].get("disabled")
+        assert not gate.list_clients()["node-1"].get("disabled")
     gate.close()
     held = json.loads((doors.folder / dynamic.FILE).read_text())
     assert not any(row.get("disabled") for row in held["clients"])
@@ -114,7 +129,7 @@ def test_an_embedded_broker_carries_a_message_and_leaves_nothing(
     threads = set(threading.enumerate())
     with embedded.run_broker(kind) as address, Pump() as pump:
         at = Mqtt(host=address.host, port=address.port, insecure=True)
-        sender = Link(at, "sender", pump).wait()
+        sender = Link(at, "sender", pump).wait_connected()
         sender.publish("kept/topic", b"retained", retain=True)
         with hearing(at, "kept/#", "live/#") as came:
             sender.publish("live/topic", b"now")
@@ -244,7 +259,7 @@ def test_the_files_beside_the_certificate_are_the_brokers(
         (tmp_path / name / dynamic.FILE).write_text("{}")
     broker = Mqtt(host="127.0.0.1", ca_file=tmp_path / "other" / "ca.pem")
 
-    assert find_folder(broker, tmp_path / "gateway.toml") == tmp_path / meant
+    assert find_broker_folder(broker, tmp_path / "gateway.toml") == tmp_path / meant
 
 
 def named(mqtt: Mqtt) -> Mqtt:
@@ -257,9 +272,9 @@ def test_the_way_in_is_the_one_that_is_there(
     """Asked where it runs, its file where it rests, or somebody else's broker."""
     gateway = doors.comes("gateway")
     with opened(gateway, SITE, doors.folder) as door:
-        assert isinstance(door, Resting)
+        assert isinstance(door, StoppedBroker)
     with doors.run(), opened(gateway, SITE, doors.folder) as door:
-        assert isinstance(door, Running)
+        assert isinstance(door, RunningBroker)
     nobody = Mqtt(host="127.0.0.1", port=find_free_port(), insecure=True, username="gateway")
     with opened(nobody, SITE, tmp_path / "none") as door:
         assert door is None
@@ -269,9 +284,9 @@ def test_a_broker_that_runs_without_its_plugin_is_not_written_behind(
     doors: Any, mosquitto: Mqtt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The file says dynamic security and nobody answers: to write it would change nothing."""
-    monkeypatch.setattr(control.Control.ask, "__defaults__", (0.3,))
+    monkeypatch.setattr(control.BrokerControl.run_commands, "__defaults__", (0.3,))
     before = (doors.folder / dynamic.FILE).read_bytes()
-    with pytest.raises(Silence), opened(named(mosquitto), SITE, doors.folder):
+    with pytest.raises(NoAnswerFault), opened(named(mosquitto), SITE, doors.folder):
         pass
     assert (doors.folder / dynamic.FILE).read_bytes() == before
     with opened(named(mosquitto), SITE, tmp_path / "none") as door:
@@ -287,13 +302,15 @@ def test_who_is_removed_renewed_or_shut_out_is_cut_off_at_once(doors: Any) -> No
             return lambda up, _: None if up else lost.add(name)
 
         links = [
-            Link(doors.comes(name), f"heatveil-{SITE}-{name}", pump, on_state=hearing(name)).wait()
+            Link(
+                doors.comes(name), f"heatveil-{SITE}-{name}", pump, on_state=hearing(name)
+            ).wait_connected()
             for name in ("node-0", "node-1", "node-2", "node-3")
         ]
         with opened(doors.comes("gateway"), SITE, doors.folder) as door:
-            door.remove("node-1")
-            door.rotate("node-2", "another")
-            door.disable("node-3")
+            door.remove_device("node-1")
+            door.change_password("node-2", "another")
+            door.disable_device("node-3")
         # By the broker's own word, and not for want of a sign of life.
         assert eventually(lambda: lost == {"node-1", "node-2", "node-3"}, KEEPALIVE_S / 2)
         for link in links:

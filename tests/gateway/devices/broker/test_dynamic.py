@@ -13,10 +13,10 @@ import pytest
 from cryptography import x509
 
 from gateway.devices.broker import dynamic
-from gateway.devices.broker.control import Control, expect
-from gateway.devices.broker.doors import Resting, Running
-from gateway.devices.broker.dynamic import MARK, differ, has_role
-from gateway.devices.broker.mosquitto import CONTROL, derive_session, list_device_rights
+from gateway.devices.broker.control import BrokerControl, check_answers
+from gateway.devices.broker.doors import RunningBroker, StoppedBroker
+from gateway.devices.broker.dynamic import MARK, has_other_rights, has_role
+from gateway.devices.broker.mosquitto import CONTROL, derive_session_id, list_device_rights
 from gateway.devices.enrol import enrol
 from gateway.service.mqtt.pump import Pump
 from gateway.settings import config
@@ -27,7 +27,7 @@ SITE = "testsite"
 
 
 def held(doors: Any) -> dict[str, dict[str, Any]]:
-    body = dynamic.parse((doors.folder / dynamic.FILE).read_text())
+    body = dynamic.parse_plugin_file((doors.folder / dynamic.FILE).read_text())
     return {row["username"]: row for row in body["clients"]}
 
 
@@ -36,26 +36,32 @@ def test_what_is_written_is_what_the_plugin_itself_would_have(doors: Any) -> Non
 
     A role that is left over is made anew, and one that somebody widened is put right.
     """
-    Resting(SITE, doors.folder / dynamic.FILE).add("attic", "sesame")
+    StoppedBroker(SITE, doors.folder / dynamic.FILE).add_device("attic", "sesame")
     at_rest = held(doors)["attic"]
     with doors.run(), Pump("test") as pump:
-        gate = Control(doors.comes("gateway"), "control", pump).wait()
-        left_over = {"rolename": dynamic.name_role("cellar"), "acls": []}
-        expect(gate.ask([{"command": "createRole", **left_over}]))  # as a kill in between does
-        expect(gate.ask(dynamic.compose_create(SITE, "cellar", "sesame")))
+        gate = BrokerControl(doors.comes("gateway"), "control", pump).wait_connected()
+        left_over = {"rolename": dynamic.make_role_name("cellar"), "acls": []}
+        check_answers(
+            gate.run_commands([{"command": "createRole", **left_over}])
+        )  # as a kill in between does
+        check_answers(gate.run_commands(dynamic.compose_device_creation(SITE, "cellar", "sesame")))
         wide = {"acltype": "publishClientSend", "topic": "#", "priority": 0, "allow": True}
-        role = {"rolename": dynamic.name_role("attic")}
-        expect(gate.ask([{"command": "addRoleACL", **role, **wide}]))
-        Running(doors.comes("gateway"), SITE, gate, pump).rotate("attic", "sesame")
-        rows = gate.clients()
-        (answer,) = gate.ask([{"command": "getRole", "rolename": dynamic.name_role("attic")}])
-        (other,) = gate.ask([{"command": "getRole", "rolename": dynamic.name_role("cellar")}])
+        role = {"rolename": dynamic.make_role_name("attic")}
+        check_answers(gate.run_commands([{"command": "addRoleACL", **role, **wide}]))
+        RunningBroker(doors.comes("gateway"), SITE, gate, pump).change_password("attic", "sesame")
+        rows = gate.list_clients()
+        (answer,) = gate.run_commands(
+            [{"command": "getRole", "rolename": dynamic.make_role_name("attic")}]
+        )
+        (other,) = gate.run_commands(
+            [{"command": "getRole", "rolename": dynamic.make_role_name("cellar")}]
+        )
         gate.close()
 
     def rights(role: Any, name: str) -> set[tuple[str, str]]:
         return {(one["acltype"], one["topic"].replace(name, "X")) for one in role["acls"]}
 
-    assert rows["attic"]["clientid"] == derive_session(SITE, "attic", "sesame")
+    assert rows["attic"]["clientid"] == derive_session_id(SITE, "attic", "sesame")
     assert at_rest["clientid"] == rows["attic"]["clientid"]
     assert rights(answer.data["role"], "attic") == rights(other.data["role"], "cellar")
     assert has_role(rows["attic"], "attic")
@@ -64,9 +70,9 @@ def test_what_is_written_is_what_the_plugin_itself_would_have(doors: Any) -> Non
 
 def test_who_is_shut_out_at_rest_does_not_come_in(doors: Any) -> None:
     """With our mark, so that the gateway may let it back; and then it comes, the control."""
-    door = Resting(SITE, doors.folder / dynamic.FILE)
-    door.disable("node-1")
-    door.disable("stranger")  # of whom there is nothing to shut out
+    door = StoppedBroker(SITE, doors.folder / dynamic.FILE)
+    door.disable_device("node-1")
+    door.disable_device("stranger")  # of whom there is nothing to shut out
 
     def comes() -> bool:
         with doors.run(), Pump("test") as pump:
@@ -74,7 +80,7 @@ def test_who_is_shut_out_at_rest_does_not_come_in(doors: Any) -> None:
 
     assert held(doors)["node-1"]["textdescription"] == MARK
     assert not comes()
-    door.enable("node-1")
+    door.enable_device("node-1")
     assert "textdescription" not in held(doors)["node-1"]
     assert comes()
 
@@ -82,14 +88,17 @@ def test_who_is_shut_out_at_rest_does_not_come_in(doors: Any) -> None:
 def test_who_goes_takes_its_role_along_and_nothing_else(doors: Any) -> None:
     """Twice is as once; whoever else is in the file stays as it was."""
     path = doors.folder / dynamic.FILE
-    before, door = json.loads(path.read_text()), Resting(SITE, path)
-    door.remove("node-2")
-    door.remove("node-2")
+    before, door = json.loads(path.read_text()), StoppedBroker(SITE, path)
+    door.remove_device("node-2")
+    door.remove_device("node-2")
     after = json.loads(path.read_text())
 
-    assert not door.knows("node-2")
-    assert door.knows("node-1")
-    gone = {"clients": ("username", "node-2"), "roles": ("rolename", dynamic.name_role("node-2"))}
+    assert not door.has_device("node-2")
+    assert door.has_device("node-1")
+    gone = {
+        "clients": ("username", "node-2"),
+        "roles": ("rolename", dynamic.make_role_name("node-2")),
+    }
     for part, (key, name) in gone.items():
         assert after[part] == [row for row in before[part] if row[key] != name]
     assert after["defaultACLAccess"] == before["defaultACLAccess"]
@@ -99,12 +108,12 @@ def test_a_session_belongs_to_a_site_a_name_and_a_password() -> None:
     """Another of any of them is another; it is in force before the password ends the old one."""
     told = ("lab", "attic", "sesame")
     others = ("lab", "attic", "Sesame"), ("lab", "cellar", "sesame"), ("hall", "attic", "sesame")
-    sessions = {derive_session(*one) for one in (told, *others)}
-    session, password = dynamic.compose_password(*told)
+    sessions = {derive_session_id(*one) for one in (told, *others)}
+    session, password = dynamic.compose_password_change(*told)
 
     assert len(sessions) == 4
     assert session["command"] == "setClientId"
-    assert session["clientid"] == derive_session(*told)
+    assert session["clientid"] == derive_session_id(*told)
     assert "sesame" not in str(session)
     assert password["command"] == "setClientPassword"
 
@@ -115,15 +124,15 @@ def test_a_role_that_lets_more_or_less_differs() -> None:
     more = {"acltype": "publishClientSend", "topic": "heatveil/1/testsite/#", "allow": True}
     denied = {**wanted[0], "allow": False}
 
-    assert not differ({"acls": wanted[::-1]}, wanted)
-    assert differ({"acls": [*wanted, more]}, wanted)
-    assert differ({"acls": wanted[1:]}, wanted)
-    assert differ({"acls": [denied, *wanted[1:]]}, wanted)
-    assert differ(None, wanted)
+    assert not has_other_rights({"acls": wanted[::-1]}, wanted)
+    assert has_other_rights({"acls": [*wanted, more]}, wanted)
+    assert has_other_rights({"acls": wanted[1:]}, wanted)
+    assert has_other_rights({"acls": [denied, *wanted[1:]]}, wanted)
+    assert has_other_rights(None, wanted)
 
 
 def body(site: Path) -> dict[str, Any]:
-    return dynamic.parse((site.parent / "broker" / dynamic.FILE).read_text())
+    return dynamic.parse_plugin_file((site.parent / "broker" / dynamic.FILE).read_text())
 
 
 def test_a_plugin_that_is_not_here_is_refused_or_named(
@@ -158,7 +167,7 @@ def test_everything_is_denied_but_what_a_role_names(init: Any, site: Path) -> No
     assert password not in json.dumps(held)
     assert len({row["salt"] for row in held["clients"]}) == 4
     for number in range(3):
-        own = roles[dynamic.name_role(f"node-{number}")]
+        own = roles[dynamic.make_role_name(f"node-{number}")]
         assert own == {right.topic for right in list_device_rights("lab", f"node-{number}")}
         heard = {f"node-{number}", "round", "sum", "update"}
         assert {topic.split("/")[3] for topic in own} == heard
@@ -177,7 +186,7 @@ def test_passwords_are_hashed_as_mosquittos_own_tool_hashes_them(
         check=True,
         capture_output=True,
     )
-    (row,) = dynamic.parse(path.read_text())["clients"]
+    (row,) = dynamic.parse_plugin_file(path.read_text())["clients"]
 
     assert dynamic.accepts_password(row, "sesame")
     assert not dynamic.accepts_password(row, "sesam")
@@ -193,7 +202,7 @@ OPEN = {"ca.pem", "server.pem", "mosquitto.conf"}
 def site(tmp_path: Path) -> Path:
     """Return the sample deployment file, with three devices enrolled beside it."""
     path = tmp_path / "gateway.toml"
-    path.write_text(config.sample())
+    path.write_text(config.make_sample())
     enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")
     return path
 
@@ -232,7 +241,7 @@ def test_it_writes_all_files_and_says_what_to_do_next(init: Any, site: Path) -> 
     assert [line[:2] for line in said.out.splitlines()[1:4]] == ["1.", "2.", "3."]
     assert "nothing to do" in said.out
     assert f"mosquitto -c {folder / 'mosquitto.conf'}" in said.out
-    deployment = config.load(site).mqtt
+    deployment = config.load_deployment(site).mqtt
     assert deployment.password_file == folder / "gateway.password"
     assert deployment.ca_file == folder / "ca.pem"
 
@@ -300,9 +309,9 @@ def test_a_broker_known_by_this_machines_names_alone_listens_here_alone(
 
 def change(folder: Path, do: Callable[[Any, Any], object]) -> None:
     """Change clients and roles of the plugin's file."""
-    held = dynamic.parse((folder / dynamic.FILE).read_text())
+    held = dynamic.parse_plugin_file((folder / dynamic.FILE).read_text())
     do(held["clients"], held["roles"])
-    (folder / dynamic.FILE).write_text(dynamic.dump(held))
+    (folder / dynamic.FILE).write_text(dynamic.format_plugin_file(held))
 
 
 def by_plain_files(folder: Path) -> None:
@@ -368,7 +377,7 @@ def test_what_is_no_host_is_refused(init: Any, site: Path, host: str) -> None:
 
 def test_a_device_with_the_gateways_name_is_refused(init: Any, site: Path) -> None:
     """The broker tells them apart by name: it could ask and command like the gateway."""
-    site.write_text(config.sample().replace('username = "gateway"', 'username = "node-1"'))
+    site.write_text(config.make_sample().replace('username = "gateway"', 'username = "node-1"'))
     said = init()
 
     assert "also the name of a device" in said.refusal

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from gateway.cli.devices import broker
-from gateway.devices.broker.mosquitto import Right, list_device_rights, list_gateway_rights
+from gateway.devices.broker.mosquitto import TopicRight, list_device_rights, list_gateway_rights
 from gateway.devices.enrol import enrol
 from gateway.service.mqtt import access
 from gateway.service.mqtt.pump import Pump
@@ -35,7 +35,7 @@ class Site(NamedTuple):
     folder: Path
 
     def device(self, name: str) -> Mqtt:
-        return access.as_device(self.mqtt, name, self.passwords[name])
+        return access.make_device_settings(self.mqtt, name, self.passwords[name])
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def site(
     program, port = need("mosquitto"), find_free_port()
     plugin()
     path = tmp_path / "gateway.toml"
-    path.write_text(config.sample().replace("port = 8883", f"port = {port}"))
+    path.write_text(config.make_sample().replace("port = 8883", f"port = {port}"))
     enrol.save_secrets(enrol.enrol_fleet("lab", 3).secrets, tmp_path / "secrets.json")
     broker.init(path)
     folder = tmp_path / "broker"
@@ -55,8 +55,10 @@ def site(
     # OpenSSL itself would refuse old versions of TLS; so that it is ours that does.
     settings = settings.replace("tls_version", "ciphers ALL:@SECLEVEL=0\ntls_version")
     (folder / "mosquitto.conf").write_text(settings)
-    mqtt = config.load(path).mqtt
-    passwords = dict(broker.link_passwords(config.load(path), tmp_path / "secrets.json"))
+    mqtt = config.load_deployment(path).mqtt
+    passwords = dict(
+        broker.read_device_passwords(config.load_deployment(path), tmp_path / "secrets.json")
+    )
     with processes.Child(
         [program, "-c", folder / "mosquitto.conf"], stderr=subprocess.DEVNULL
     ) as child:
@@ -74,10 +76,10 @@ def test_one_device_cannot_take_all_connections_that_there_are(site: Site, pump:
     own = Link(site.device("node-1"), "heatveil-lab-node-1", pump, lasting=False)
     time.sleep(1)
     came = sum(one._session.ready for one in greedy)
-    own.wait()
+    own.wait_connected()
     for link in greedy:  # they try again and again, and each is a connection for a moment
         link.close()
-    Link(site.mqtt, "heatveil-lab", pump).wait().close()
+    Link(site.mqtt, "heatveil-lab", pump).wait_connected().close()
     own.close()
 
     assert came == 0
@@ -86,7 +88,7 @@ def test_one_device_cannot_take_all_connections_that_there_are(site: Site, pump:
 def test_the_gateway_reads_the_round_that_it_has_asked(site: Site, pump: Pump) -> None:
     """By what is delivered: mosquitto grants what an access list forbids, and then is silent."""
     topic, heard = "heatveil/1/lab/round/thermal", list[Any]()
-    link = Link(site.mqtt, "heatveil-lab", pump).wait()
+    link = Link(site.mqtt, "heatveil-lab", pump).wait_connected()
     link.publish(topic, b"a round", retain=True)
     assert link.wait_until_sent(5)
     link.close()
@@ -95,7 +97,7 @@ def test_the_gateway_reads_the_round_that_it_has_asked(site: Site, pump: Pump) -
         "lasting": False,
         "on_message": lambda _, m: heard.append(m),
     }
-    link = Link(site.mqtt, "heatveil-lab-reads", pump, **told).wait()
+    link = Link(site.mqtt, "heatveil-lab-reads", pump, **told).wait_connected()
     assert eventually(lambda: heard)
     link.close()
 
@@ -161,7 +163,7 @@ def test_the_gateway_may_not_say_what_a_device_says() -> None:
     held = list_gateway_rights("lab", "ha")
     said = {topic for write, topic in held if write}
 
-    assert Right(False, "heatveil/1/lab/+/data") in held
+    assert TopicRight(False, "heatveil/1/lab/+/data") in held
     assert not {topic for topic in said if topic.endswith(("/data", "/state", "/meta", "/ack"))}
     assert "#" not in said
     assert not any(topic.startswith(("$", "+")) for topic in said)

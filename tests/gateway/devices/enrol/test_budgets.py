@@ -14,14 +14,18 @@ from edge.core import tightening
 from edge.core.budget import Limits
 from edge.core.window import pack_first
 from edge.mechanisms import disk_limits
-from gateway.cli.devices.change import sum_charges
+from gateway.cli.devices.change import sum_nano_rho
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.devices.enrol.capped import cap_limits, check_capped, compute_remaining
-from gateway.devices.enrol.check import find_exposed
-from gateway.devices.enrol.limitsfile import Given
+from gateway.devices.enrol.capped import (
+    check_limits_match,
+    make_capped_limits,
+    make_remaining_limits,
+)
+from gateway.devices.enrol.check import find_exposed_secrets
+from gateway.devices.enrol.limitsfile import GivenLimits
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find_service
-from gateway.mechanisms.thermal.granting import reduce_budget
+from gateway.mechanisms import find_serving
+from gateway.mechanisms.thermal.granting import reduce_limits
 from gateway.service.ledger import Charge
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
@@ -33,7 +37,7 @@ KEEPER = """
 import sys
 from pathlib import Path
 from gateway.devices.enrol import budgets
-with budgets.open_folder(Path(sys.argv[1])):
+with budgets.open_slot_folder(Path(sys.argv[1])):
     print("kept", flush=True)
     sys.stdin.read()
 """
@@ -43,14 +47,14 @@ def fleet(folder: Path, devices: int = 3) -> enrol.Secrets:
     """Enrol a fleet whose budgets are in this folder."""
     made = enrol.enrol_fleet("lab", devices)
     folder.mkdir(exist_ok=True)
-    with budgets.open_folder(folder) as place:
-        budgets.provision(made, LIMITS, place)
+    with budgets.open_slot_folder(folder) as place:
+        budgets.write_first_budgets(made, LIMITS, place)
     return made.secrets
 
 
-def start(folder: Path, secrets: enrol.Secrets) -> budgets.Started:
-    with budgets.open_folder(folder) as place:
-        return budgets.boot(secrets, place)
+def start(folder: Path, secrets: enrol.Secrets) -> budgets.BootedDevices:
+    with budgets.open_slot_folder(folder) as place:
+        return budgets.boot_devices(secrets, place)
 
 
 def test_every_start_is_another_epoch_and_forgets_no_charge(tmp_path: Path) -> None:
@@ -74,9 +78,9 @@ def test_a_window_ages_by_a_counter_that_no_time_server_changes(
     monkeypatch: pytest.MonkeyPatch, clock: str
 ) -> None:
     """The former runs up to a twelfth faster while a daemon sets the clock."""
-    made, place = enrol.enrol_fleet("lab", 1), budgets.keep_in_memory()
-    budgets.provision(made, LIMITS, place, pack_first(3600, LIMITS.budget))
-    ((_, budget),) = budgets.boot(made.secrets, place).devices
+    made, place = enrol.enrol_fleet("lab", 1), budgets.keep_slots_in_memory()
+    budgets.write_first_budgets(made, LIMITS, place, pack_first(3600, LIMITS.budget))
+    ((_, budget),) = budgets.boot_devices(made.secrets, place).devices
     assert budget.charge(1000, 1)
     now_ns = getattr(time, clock)
     monkeypatch.setattr(time, clock, lambda *which: now_ns(*which) + 7200 * 10**9)
@@ -192,7 +196,7 @@ def deployment(tmp_path: Path) -> Deployment:
     """Return the sample deployment, with its secrets for their owner alone."""
     path = tmp_path / "gateway.toml"
     text = (
-        config.sample()
+        config.make_sample()
         .replace("# token_file", "token_file")
         .replace("# viewer_token_file", "viewer_token_file")
         .replace("# password_file", "password_file")
@@ -203,14 +207,14 @@ def deployment(tmp_path: Path) -> Deployment:
     for name in (*secrets, "db.password"):
         (tmp_path / name).write_text("secret")
         (tmp_path / name).chmod(0o600)
-    return config.load(path)
+    return config.load_deployment(path)
 
 
 def test_what_is_for_its_owner_alone_is_not_told(deployment: Deployment) -> None:
     """Nor what is not there at all."""
-    assert list(find_exposed(deployment, {})) == []
+    assert list(find_exposed_secrets(deployment, {})) == []
     deployment.site.devices.unlink()
-    assert list(find_exposed(deployment, {})) == []
+    assert list(find_exposed_secrets(deployment, {})) == []
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o444])
@@ -229,7 +233,7 @@ def test_what_others_may_read_is_told_with_what_it_opens(
 ) -> None:
     """And how to mend it."""
     (tmp_path / name).chmod(mode)
-    (sentence,) = find_exposed(deployment, {})
+    (sentence,) = find_exposed_secrets(deployment, {})
     assert words in sentence
     assert f"(mode {mode:04o})" in sentence
     assert sentence.endswith(f"chmod 600 {tmp_path / name}")
@@ -240,7 +244,7 @@ def test_what_a_service_manager_keeps_is_its_own_business(
 ) -> None:
     """Credentials of systemd have a mode of their own."""
     (tmp_path / "page.token").chmod(0o444)
-    assert list(find_exposed(deployment, {"CREDENTIALS_DIRECTORY": str(tmp_path)})) == []
+    assert list(find_exposed_secrets(deployment, {"CREDENTIALS_DIRECTORY": str(tmp_path)})) == []
 
 
 # What devices were given, also those that came when some of the budget was spent.
@@ -249,7 +253,7 @@ def test_what_a_service_manager_keeps_is_its_own_business(
 # One answer costs 10**9 * 1 / (2 * 50) = 10**7 nano-rho; twenty of them.
 WHOLE = Limits(1, 8, 1, 50, 20 * 10**7, 0)
 KEY = b"key."
-TIGHTER = find_service("thermal").tighter
+TIGHTER = find_serving("thermal").tighter
 
 
 def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
@@ -258,12 +262,12 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
     As a control, a device that was there from the beginning has all ten.
     """
     known = {
-        "old": Given(KEY, WHOLE),
-        "late": Given(KEY, reduce_budget(WHOLE, 5 * 10**7), 5 * 10**7),
-        "last": Given(KEY, reduce_budget(WHOLE, 12 * 10**7), 12 * 10**7),
+        "old": GivenLimits(KEY, WHOLE),
+        "late": GivenLimits(KEY, reduce_limits(WHOLE, 5 * 10**7), 5 * 10**7),
+        "last": GivenLimits(KEY, reduce_limits(WHOLE, 12 * 10**7), 12 * 10**7),
     }
     wished = WHOLE._replace(budget=10 * 10**7)
-    sent = limitsfile.plan_next(known, known, wished, TIGHTER)
+    sent = limitsfile.plan_next_limits(known, known, wished, TIGHTER)
 
     assert {name: one.budget // 10**7 for name, one in sent.items()} == {
         "old": 10,
@@ -273,34 +277,36 @@ def test_tighter_limits_take_from_a_late_device_what_it_never_had() -> None:
     assert all(not tightening.looser(known[name].limits, one) for name, one in sent.items())
     # The same again is sent as it was: a version that came with other limits is refused.
     given = {name: one._replace(limits=sent[name]) for name, one in known.items()}
-    assert limitsfile.plan_next(given, given, wished, TIGHTER) == sent
+    assert limitsfile.plan_next_limits(given, given, wished, TIGHTER) == sent
     with pytest.raises(OperatorFault, match="does not list the current limits of another"):
-        limitsfile.plan_next(["another"], known, wished, TIGHTER)
+        limitsfile.plan_next_limits(["another"], known, wished, TIGHTER)
 
 
 def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: Path) -> None:
     """`before` is nought where no one wrote it; what is no number is refused."""
     path, devices = (
         tmp_path / "devices.json",
-        enrol.derive_devices(enrol.enrol_fleet("lab", 1).secrets),
+        enrol.derive_gateway_half(enrol.enrol_fleet("lab", 1).secrets),
     )
     (name,) = devices.by_name
-    given = {name: Given(devices.by_name[name].key_id, WHOLE, 7)}
-    limitsfile.save(path, "lab", given)
-    assert limitsfile.load(path, devices) == given
-    limitsfile.save(path, "lab", {name: given[name]._replace(key_id=bytes(4))})
-    assert limitsfile.load(path, devices) == {}  # of an older enrolment: new keys begin anew
-    limitsfile.save(path, "lab", given)
+    given = {name: GivenLimits(devices.by_name[name].key_id, WHOLE, 7)}
+    limitsfile.save_limits(path, "lab", given)
+    assert limitsfile.load_limits(path, devices) == given
+    limitsfile.save_limits(path, "lab", {name: given[name]._replace(key_id=bytes(4))})
+    assert (
+        limitsfile.load_limits(path, devices) == {}
+    )  # of an older enrolment: new keys begin anew
+    limitsfile.save_limits(path, "lab", given)
 
-    held = json.loads(limitsfile.locate(path).read_text())
+    held = json.loads(limitsfile.locate_limits(path).read_text())
     del held["devices"][0]["before"]
-    limitsfile.locate(path).write_text(json.dumps(held))
-    assert limitsfile.load(path, devices)[name].before == 0
+    limitsfile.locate_limits(path).write_text(json.dumps(held))
+    assert limitsfile.load_limits(path, devices)[name].before == 0
     for wrong in (-1, "7", 1.5):
         held["devices"][0]["before"] = wrong
-        limitsfile.locate(path).write_text(json.dumps(held))
+        limitsfile.locate_limits(path).write_text(json.dumps(held))
         with pytest.raises(OperatorFault, match="cannot be read"):
-            limitsfile.load(path, devices)
+            limitsfile.load_limits(path, devices)
 
 
 # Limits of a pure promise: all that a device may answer adds up to what was promised.
@@ -313,7 +319,7 @@ EPSILONS += [Fraction(1, 997), Fraction(101, 7), Fraction(1, 1000)]
 @pytest.mark.parametrize("readings", [1, 3, 24])
 def test_a_budget_pays_for_all_readings_and_for_no_more(epsilon: Fraction, readings: int) -> None:
     """By the device's own reckoning: all the answers that were promised, and no epsilon more."""
-    held = cap_limits(epsilon, readings, 60)
+    held = make_capped_limits(epsilon, readings, 60)
 
     cost = disk_limits.price(held, *epsilon.as_integer_ratio())
     assert held.budget == readings * cost
@@ -336,7 +342,7 @@ def test_a_device_is_enrolled_for_what_is_promised(mechanism: str, readings: int
         rounds={"mechanism": mechanism},
         **more,
     )
-    held = find_service(mechanism).limits(config.query(site), 60.0)
+    held = find_serving(mechanism).limits(config.make_query(site), 60.0)
 
     above = Fraction(*disk_limits.total_epsilon(held)) - Fraction(7, 2)
     rounds = 64 * readings if mechanism == "quadtree" else 0
@@ -347,7 +353,7 @@ def test_a_device_is_enrolled_for_what_is_promised(mechanism: str, readings: int
 def test_cheap_answers_add_up_to_no_more_than_dear_ones(parts: int) -> None:
     """Who forges Rounds of a small epsilon would else get more than the promised sum."""
     epsilon = Fraction(7, 3)
-    held = cap_limits(epsilon, 4, 60)
+    held = make_capped_limits(epsilon, 4, 60)
     small = epsilon / parts
 
     answers = held.budget // disk_limits.price(held, *small.as_integer_ratio())
@@ -360,31 +366,31 @@ def test_cheap_answers_add_up_to_no_more_than_dear_ones(parts: int) -> None:
 def test_an_epsilon_that_cannot_be_counted_exactly_is_refused() -> None:
     """Rounded, its answers would add up to a little more than was promised."""
     with pytest.raises(OperatorFault, match="fewer digits"):
-        cap_limits(Fraction(1, 999_999_937), 1, 60)
+        make_capped_limits(Fraction(1, 999_999_937), 1, 60)
 
 
 def test_devices_are_held_to_what_they_were_enrolled_for() -> None:
     """A Round beyond the cap is refused by each of them, and is paid for all the same."""
-    wished = cap_limits(Fraction(1, 2), 4, 60)
-    check_capped(wished, {"a": wished, "fewer": wished._replace(budget=1, version=2)})
+    wished = make_capped_limits(Fraction(1, 2), 4, 60)
+    check_limits_match(wished, {"a": wished, "fewer": wished._replace(budget=1, version=2)})
 
     for other in (
-        cap_limits(Fraction(1, 4), 4, 60),
-        cap_limits(Fraction(1), 4, 60),
+        make_capped_limits(Fraction(1, 4), 4, 60),
+        make_capped_limits(Fraction(1), 4, 60),
         Limits(1, 8, wished.square, wished.variance, 10**9, 0),  # of a thermometer
     ):
         with pytest.raises(OperatorFault, match="b was enrolled for another price"):
-            check_capped(wished, {"a": wished, "b": other})
+            check_limits_match(wished, {"a": wished, "b": other})
 
 
 @pytest.mark.parametrize("epsilon", [*EPSILONS, Fraction(27, 4879), Fraction(7, 45)], ids=str)
 @pytest.mark.parametrize("answered", [1, 22, 23])
 def test_who_comes_later_has_the_answers_that_are_left(epsilon: Fraction, answered: int) -> None:
     """Where the cap is above epsilon the ledger counts less for an answer than devices do."""
-    whole = cap_limits(epsilon, 24, 60)
-    spent = sum_charges([Charge(epsilon * epsilon / 2)] * answered)
+    whole = make_capped_limits(epsilon, 24, 60)
+    spent = sum_nano_rho([Charge(epsilon * epsilon / 2)] * answered)
 
-    later = compute_remaining(whole, epsilon, 24, spent)
+    later = make_remaining_limits(whole, epsilon, 24, spent)
     cost = disk_limits.price(whole, *epsilon.as_integer_ratio())
     assert later == whole._replace(budget=(24 - answered) * cost)
     assert Fraction(*disk_limits.total_epsilon(later)) == (24 - answered) * epsilon

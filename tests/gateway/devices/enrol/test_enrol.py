@@ -19,11 +19,11 @@ from edge.core.records import Grid
 from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.devices.enrol.roster import (
-    bound_gap,
-    draw_graph,
+    bound_second_eigenvalue,
+    compute_second_eigenvalue,
+    draw_neighbours,
     draw_rosters,
     find_degree,
-    second_eigenvalue,
 )
 from gateway.faults import OperatorFault
 from gateway.service.rounds import Place
@@ -38,7 +38,9 @@ Save = Callable[[enrol.Enrolment, Path], None]
 
 # The three files of an enrolment: the gateway's, the devices', and the owner's.
 SAVES: dict[str, Save] = {
-    "mac keys": lambda made, path: enrol.save_devices(enrol.derive_devices(made.secrets), path),
+    "mac keys": lambda made, path: enrol.save_devices(
+        enrol.derive_gateway_half(made.secrets), path
+    ),
     "device keys": lambda made, path: enrol.save_secrets(made.secrets, path),
     "owner's keys": enrol.save_roots,
 }
@@ -46,7 +48,7 @@ SAVES: dict[str, Save] = {
 
 def test_the_gateways_half_comes_back_as_it_was_written(tmp_path: Path) -> None:
     """Every key and place, or a device would be refused after a restart."""
-    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets)
+    devices = enrol.derive_gateway_half(enrol.enrol_fleet("lab", 12).secrets)
     enrol.save_devices(devices, tmp_path / "devices.json")
 
     assert enrol.load_devices(tmp_path / "devices.json", "lab") == devices
@@ -194,7 +196,7 @@ def test_keys_that_cannot_be_written_are_the_operators_fault(
 
 def test_devices_outside_the_room_or_on_one_sensor_are_refused() -> None:
     """Their readings would stand in the wrong place, or two in one."""
-    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 3).secrets)
+    devices = enrol.derive_gateway_half(enrol.enrol_fleet("lab", 3).secrets)
     double = {**devices.by_name, "spy": devices.by_name["node-1"]._replace(name="spy")}
     enrol.check_fleet(devices, 3, keyholder=False)
     with pytest.raises(OperatorFault, match="node-2 is enrolled for sensor 2, not 0 to 1"):
@@ -205,7 +207,7 @@ def test_devices_outside_the_room_or_on_one_sensor_are_refused() -> None:
 
 def test_a_fleet_that_would_refuse_every_round_is_refused_first() -> None:
     """The rounds would be paid for, and nobody would answer them."""
-    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 2, keyholder=True).secrets)
+    devices = enrol.derive_gateway_half(enrol.enrol_fleet("lab", 2, keyholder=True).secrets)
     enrol.check_fleet(devices, 2, keyholder=True)
     with pytest.raises(OperatorFault, match="device node-0 is not enrolled as sealed"):
         enrol.check_fleet(devices, 2, keyholder=False)
@@ -219,7 +221,7 @@ LIMITS = Limits(1, 8, 1, 10_000, 10**9, 0)
 @pytest.fixture
 def devices() -> enrol.Devices:
     """Return a fleet of four."""
-    return enrol.derive_devices(
+    return enrol.derive_gateway_half(
         enrol.enrol_fleet("lab", 4, fresh=random.Random(7).randbytes).secrets
     )
 
@@ -249,9 +251,9 @@ def test_a_name_that_would_reach_further_than_its_own_topics_is_none(
 ) -> None:
     """In a topic, in an access list and on a disk; plain ones are, which is the control."""
     with pytest.raises(OperatorFault, match="cannot be a device's name"):
-        enrol.check_name(name, devices, "hub")
+        enrol.check_name_is_free(name, devices, "hub")
     for good in ("attic-3", "A.b_c", "7", "x" * 63):
-        enrol.check_name(good, devices, "hub")
+        enrol.check_name_is_free(good, devices, "hub")
 
 
 def test_a_boards_file_holds_what_it_needs_and_no_root(
@@ -259,10 +261,12 @@ def test_a_boards_file_holds_what_it_needs_and_no_root(
 ) -> None:
     """For its owner alone whatever the umask; from the root the noise of every boot follows."""
     made = enrol.enrol_device(devices, "attic", 0, keyholder=True)
-    link = enrol.make_link(Mqtt(insecure=True), "attic", made.password, "session")
+    link = enrol.make_link_settings(Mqtt(insecure=True), "attic", made.password, "session")
     path, old = tmp_path / "attic.device.json", os.umask(0)
     try:
-        enrol.save_board(path, made.secret.identity, rootkeys.first_chain(made.root), LIMITS, link)
+        enrol.save_board_file(
+            path, made.secret.identity, rootkeys.first_chain(made.root), LIMITS, link
+        )
     finally:
         os.umask(old)
     text = path.read_text()
@@ -354,7 +358,7 @@ def test_what_cannot_be_kept_is_not_promised() -> None:
 
 def test_a_graph_is_regular_of_pairs_and_in_one_piece() -> None:
     """Each device has its k neighbours, which have it; and it is another one each time."""
-    near = draw_graph(80, 20, Tape(b"one"))
+    near = draw_neighbours(80, 20, Tape(b"one"))
     matrix = np.zeros((80, 80))
     for i, some in enumerate(near):
         matrix[i, list(some)] = 1
@@ -363,9 +367,9 @@ def test_a_graph_is_regular_of_pairs_and_in_one_piece() -> None:
     assert all(len(set(some) - {i}) == 20 for i, some in enumerate(near))
     assert (matrix == matrix.T).all()
     assert values[-1] == pytest.approx(20)
-    assert second_eigenvalue([set(some) for some in near]) == pytest.approx(values[-2])
-    assert values[-2] <= bound_gap(80, 20)
-    assert near != draw_graph(80, 20, Tape(b"other"))
+    assert compute_second_eigenvalue([set(some) for some in near]) == pytest.approx(values[-2])
+    assert values[-2] <= bound_second_eigenvalue(80, 20)
+    assert near != draw_neighbours(80, 20, Tape(b"other"))
 
 
 def test_no_device_is_in_two_shards_under_two_names() -> None:

@@ -30,7 +30,7 @@ def devices(path: Path) -> enrol.Devices:
 
 
 def count(path: Path, sensor: int) -> int:
-    return keycount.load(path.with_name("devices.json"), devices(path), {})[sensor]
+    return keycount.load_key_counts(path.with_name("devices.json"), devices(path), {})[sensor]
 
 
 def moved_away(path: Path, to: str) -> None:
@@ -73,7 +73,7 @@ def test_another_name_is_no_way_round_it(site: Path, heatveil: Heatveil) -> None
 
     Nor where an older heatveil, which wrote no counts, enrolled the fleet.
     """
-    keycount.locate(site.with_name("devices.json")).unlink()
+    keycount.locate_key_counts(site.with_name("devices.json")).unlink()
     run = lambda *words: heatveil("device", *words, "--config", site)  # noqa: E731
     for turn in range(KEYS - 1):
         assert run("remove", "node-5" if not turn else f"attic-{turn - 1}").status == 0
@@ -90,12 +90,12 @@ def test_a_key_that_never_left_this_machine_is_not_counted(
     """A broker that is away for a day of tries must not use up what a sensor may have."""
     assert heatveil("device", "remove", "node-5", "--config", site).status == 0
     monkeypatch.setattr(
-        "gateway.cli.devices.change.at_broker",
+        "gateway.cli.devices.change.change_at_broker",
         Mock(side_effect=OperatorFault("the broker is away")),
     )
     for _ in range(3):
         assert heatveil("device", "add", "attic", "--config", site).status == 1
-    assert keycount.load(site.with_name("devices.json"), devices(site), {})[5] == 1
+    assert keycount.load_key_counts(site.with_name("devices.json"), devices(site), {})[5] == 1
 
 
 def test_what_the_gateway_heard_counts_where_nothing_was_counted(site: Path) -> None:
@@ -104,8 +104,8 @@ def test_what_the_gateway_heard_counts_where_nothing_was_counted(site: Path) -> 
     heard = {"node-2": KEYS, "node-3": KEYS - 1}
 
     with pytest.raises(OperatorFault, match="sensor 2 has had 16"):
-        keycount.count_key(path, devices(site), Place(2, 1), heard, KEYS)
-    keycount.count_key(path, devices(site), Place(3, 1), heard, KEYS)
+        keycount.count_new_key(path, devices(site), Place(2, 1), heard, KEYS)
+    keycount.count_new_key(path, devices(site), Place(3, 1), heard, KEYS)
 
 
 def test_a_fleet_that_is_enrolled_anew_in_its_folder_goes_on_counting(
@@ -125,7 +125,7 @@ def test_a_fleet_that_is_enrolled_anew_in_its_folder_goes_on_counting(
 def test_no_whole_fleet_has_the_key_after_the_last(site: Path, heatveil: Heatveil) -> None:
     """One sensor of it is enough; nothing is made, and nothing is left in the way."""
     path, fleet = site.with_name("devices.json"), devices(site)
-    keycount.save(path, fleet, {**keycount.load(path, fleet, {}), 4: KEYS})
+    keycount.save_key_counts(path, fleet, {**keycount.load_key_counts(path, fleet, {}), 4: KEYS})
     moved_away(site, "first")
     before = kept(site)
     refused = heatveil("enrol", "--config", site)
@@ -138,9 +138,9 @@ def test_no_whole_fleet_has_the_key_after_the_last(site: Path, heatveil: Heatvei
 def test_a_count_that_cannot_be_read_stops_it(site: Path) -> None:
     """What is not known may be sixteen."""
     path = site.with_name("devices.json")
-    keycount.count_key(path, devices(site), Place(0, 1), {}, KEYS)
-    beside = keycount.locate(path)
+    keycount.count_new_key(path, devices(site), Place(0, 1), {}, KEYS)
+    beside = keycount.locate_key_counts(path)
     beside.write_text(beside.read_text().replace('"keys": 2', '"keys": -2'))
 
     with pytest.raises(OperatorFault, match=r"keys\.json cannot be read"):
-        keycount.count_key(path, devices(site), Place(0, 1), {}, KEYS)
+        keycount.count_new_key(path, devices(site), Place(0, 1), {}, KEYS)

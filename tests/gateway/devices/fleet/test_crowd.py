@@ -20,9 +20,9 @@ from edge.core.records import Grid, Guarantee, Round
 from edge.host import post
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet import crowd, spool
-from gateway.devices.fleet.crowd import Churn, Crowd, Life
-from gateway.devices.fleet.member import Hall, Member
-from gateway.devices.fleet.spool import Counts, Shelf
+from gateway.devices.fleet.crowd import Churn, Crowd, DeviceLife
+from gateway.devices.fleet.member import Member, SharedState
+from gateway.devices.fleet.spool import FrameCounts, Shelf
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -67,13 +67,13 @@ class Site:
         enrol.save_secrets(self.made.secrets, folder / "secrets.json")
         self.keys = {who.name: who.config_key for who, _ in self.made.secrets.devices}
         self.place = lambda one: Files(str(folder), one)
-        budgets.provision(self.made, LIMITS, self.place)
+        budgets.write_first_budgets(self.made, LIMITS, self.place)
         self.said: list[tuple[str, str, bytes]] = []
         heard = {"subscribe": [f"heatveil/1/{self.name}/+/+"], "on_message": self._came}
-        self.link = Link(mqtt, f"asks-{self.name}", pump, **heard).wait()
+        self.link = Link(mqtt, f"asks-{self.name}", pump, **heard).wait_connected()
 
     def _came(self, link: Link, message: Message) -> None:
-        link.ack(message)
+        link.acknowledge(message)
         name, leaf = message.topic.split("/")[3:]
         if message.payload:
             self.said.append((name, leaf, message.payload))
@@ -95,7 +95,7 @@ class Site:
         self.link.publish(where, bytes(said))
 
     def crowd(self, **how: Any) -> Crowd:
-        started = budgets.boot(self.made.secrets, self.place).devices
+        started = budgets.boot_devices(self.made.secrets, self.place).devices
         fleet = Fleet(started, PointSensors(np.arange(4) / 4), np.random.default_rng(1))
         alone = {
             one.identity.name: self.made.secrets._replace(devices=(one,))
@@ -103,10 +103,10 @@ class Site:
         }
 
         def boot(name: str) -> Any:
-            return budgets.boot(alone[name], self.place).devices[0][1]
+            return budgets.boot_devices(alone[name], self.place).devices[0][1]
 
         return Crowd(
-            self.mqtt, fleet, None, spool.keep_in_folder(self.folder), boot, loops=2, **how
+            self.mqtt, fleet, None, spool.make_folder_spools(self.folder), boot, loops=2, **how
         )
 
 
@@ -122,7 +122,7 @@ def site(mosquitto: Mqtt, tmp_path: Path) -> Iterator[Site]:
 def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
     """Made, sent, acknowledged by the broker; received only when the gateway's receipt came."""
     with site.crowd() as fleet:
-        missing = fleet.wait()
+        missing = fleet.wait_connected()
         site.ask(home, 1)
         came = eventually(lambda: fleet.counts.acknowledged == 4)
         before = fleet.counts
@@ -140,7 +140,7 @@ def test_what_became_of_each_frame_is_counted(site: Site, home: Any) -> None:
 def test_devices_say_goodbye_when_they_are_stopped(site: Site) -> None:
     """Or "ready" would stand there for ever, and nobody answer."""
     with site.crowd() as fleet:
-        fleet.wait()
+        fleet.wait_connected()
     with hearing(site.mqtt, f"heatveil/1/{site.name}/+/state") as heard:
         assert eventually(
             lambda: (
@@ -155,15 +155,15 @@ def test_one_that_dies_is_told_as_lost_and_comes_back_with_the_same_frame(
 ) -> None:
     """Another boot, so no noise twice; the frame without a receipt goes again as it was."""
     with site.crowd() as fleet:
-        fleet.wait()
+        fleet.wait_connected()
         site.ask(home, 1)
         first = eventually(
             lambda: {who for who, leaf, _ in list(site.said) if leaf == "data"} == NAMES
         )
-        fleet.die("node-1")
+        fleet.kill("node-1")
         told = eventually(lambda: site.of("state", "node-1")[-1:] == [b"lost"])
         gone = set(fleet.up)
-        fleet.again("node-1")
+        fleet.restart("node-1")
         again = eventually(lambda: len(site.of("data", "node-1")) >= 2)
         back = eventually(lambda: site.of("state", "node-1")[-1:] == [b"ready"])
 
@@ -183,12 +183,12 @@ TORN = b"\xff" * 9
 @pytest.mark.parametrize(
     ("file", "after"),
     [
-        ("one.spool", Counts(received=4, waiting=1, lost=1)),
-        (None, Counts(received=4, waiting=0, lost=1)),
+        ("one.spool", FrameCounts(received=4, waiting=1, lost=1)),
+        (None, FrameCounts(received=4, waiting=0, lost=1)),
     ],
     ids=["on the disk", "in memory"],
 )
-def test_deaths_count_nothing_twice(tmp_path: Path, file: str | None, after: Counts) -> None:
+def test_deaths_count_nothing_twice(tmp_path: Path, file: str | None, after: FrameCounts) -> None:
     """Neither what was receipted while its file holds another, nor what was torn before."""
     (tmp_path / "one.spool.1").write_bytes(TORN)
     shelves: list[Shelf] = []
@@ -197,17 +197,17 @@ def test_deaths_count_nothing_twice(tmp_path: Path, file: str | None, after: Cou
         shelves.append(Shelf(name, tmp_path / file if file else None))
         return shelves[-1]
 
-    ground: Any = Mock(spools=lend_shelf, hall=Hall())
+    ground: Any = Mock(spools=lend_shelf, hall=SharedState())
     broker: Any = None
-    life = Life("node-1", broker, ground)
+    life = DeviceLife("node-1", broker, ground)
     for number in range(5):
         shelves[0].put(bytes([number]) * 20)
     for _ in range(4):
         shelves[0].drop_oldest()
     for _ in range(3):
-        asyncio.run(life.die())
+        asyncio.run(life.kill())
 
-    assert life.count() == after
+    assert life.count_frames() == after
 
 
 class Quiet:
@@ -220,7 +220,7 @@ def test_no_noise_is_drawn_while_a_frame_of_another_waits(
     home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Devices of one process stand in each other's way, and how long would show in a frame."""
-    hall, members, drawn = Hall(), {}, []
+    hall, members, drawn = SharedState(), {}, []
     for name, node in home.nodes.items():
         member = Member(hall, node.identity, node.budget, lambda _: [1000], Quiet(), _Ring())
         monkeypatch.setattr(member.node, "prepare", lambda name=name: drawn.append(name))
@@ -260,11 +260,11 @@ class Mortals:
     def __init__(self) -> None:
         self.names, self.gone = [f"node-{number}" for number in range(5)], set[str]()
 
-    def die(self, name: str) -> None:
+    def kill(self, name: str) -> None:
         assert name not in self.gone, "it was dead already"
         self.gone.add(name)
 
-    def again(self, name: str) -> None:
+    def restart(self, name: str) -> None:
         self.gone.remove(name)
 
 
@@ -294,20 +294,20 @@ def message(number: int, key: bytes = KEY) -> bytes:
 
 def test_a_hall_opens_a_round_as_a_device_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """All that is saved is to do the same again on the same bytes."""
-    hall, opened = Hall(), []
+    hall, opened = SharedState(), []
     real = wire.unpack_round
     monkeypatch.setattr(wire, "unpack_round", lambda *words: opened.append(words) or real(*words))
     for number in (1, 1, 1, 2, 1):
         round = real(message(number), KEY, WHERE)
-        assert hall.opened(KEY, message(number), WHERE) == (round, wire.name_of(round))
+        assert hall.open_round(KEY, message(number), WHERE) == (round, wire.name_of(round))
 
     assert len(opened) == 3
 
 
 def test_what_was_opened_for_one_opens_nothing_for_another() -> None:
     """Neither another key, nor another topic, nor other bytes may live off what was verified."""
-    hall = Hall()
-    hall.opened(KEY, message(1), WHERE)
+    hall = SharedState()
+    hall.open_round(KEY, message(1), WHERE)
     forged = bytearray(message(1))
     forged[5] ^= 1
     for key, said, where in (
@@ -318,14 +318,14 @@ def test_what_was_opened_for_one_opens_nothing_for_another() -> None:
         (KEY, forged, WHERE),
     ):
         with pytest.raises(wire.Fault):
-            hall.opened(key, said, where)
+            hall.open_round(key, said, where)
 
 
 def test_bytes_that_change_afterwards_are_opened_anew() -> None:
     """A buffer that is used again must not stand for what was in it."""
-    hall, held = Hall(), bytearray(message(1))
-    hall.opened(KEY, held, WHERE)
+    hall, held = SharedState(), bytearray(message(1))
+    hall.open_round(KEY, held, WHERE)
     held[-1] ^= 1
 
     with pytest.raises(wire.Fault):
-        hall.opened(KEY, held, WHERE)
+        hall.open_round(KEY, held, WHERE)

@@ -10,11 +10,11 @@ import pytest
 
 from gateway.devices.fleet.spool import (
     MEMORY_BYTES,
-    Counts,
+    FrameCounts,
     Shelf,
     add_counts,
-    keep_in_folder,
-    summarize,
+    describe_frame_counts,
+    make_folder_spools,
 )
 
 KEPT = [bytes([number]) * (20 + number) for number in range(4)]
@@ -22,14 +22,14 @@ KEPT = [bytes([number]) * (20 + number) for number in range(4)]
 
 def test_a_frame_is_counted_once_however_often_it_is_sent() -> None:
     """A resent frame is no second one, or a lossy link would look busy and not lossy."""
-    counts = Counts()
+    counts = FrameCounts()
     for frame in (KEPT[0], KEPT[0], KEPT[1], KEPT[1]):
-        counts.once("sent", frame)
-    counts.once("acknowledged", KEPT[0])
-    both = add_counts([counts, Counts(received=1, waiting=2)])
+        counts.count_once("sent", frame)
+    counts.count_once("acknowledged", KEPT[0])
+    both = add_counts([counts, FrameCounts(received=1, waiting=2)])
 
-    assert both == Counts(sent=2, acknowledged=1, received=1, waiting=2)
-    assert "12 times and came back 11" in summarize(both, 12, 11)
+    assert both == FrameCounts(sent=2, acknowledged=1, received=1, waiting=2)
+    assert "12 times and came back 11" in describe_frame_counts(both, 12, 11)
 
 
 def test_what_is_pushed_out_is_counted_and_only_its_own_receipt_frees_a_frame() -> None:
@@ -61,7 +61,7 @@ def test_a_full_disk_costs_one_frame_and_not_the_device(
 
 def test_the_next_process_finds_what_had_no_receipt_under_the_same_key(tmp_path: Path) -> None:
     """Nothing is closed here: kill -9 leaves no time for it. An old key's would block the new."""
-    spools = keep_in_folder(tmp_path)
+    spools = make_folder_spools(tmp_path)
     first = spools("node-1", b"key1")
     for frame in KEPT:
         first.put(frame)

@@ -19,11 +19,11 @@ from edge.core.records import Grid, Guarantee, Round
 from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
-from gateway.cli.devices.provision import find_kept
+from gateway.cli.devices.provision import find_board_file
 from gateway.devices import bundle
 from gateway.devices.kit import boards, modules
-from gateway.devices.kit.boardfile import Held
-from gateway.devices.kit.connect import StandIn
+from gateway.devices.kit.boardfile import BoardFile
+from gateway.devices.kit.connect import StandInBoard
 from gateway.settings import config
 from tests import processes, sites
 from tests.processes import find_free_port
@@ -43,7 +43,7 @@ class Desk(NamedTuple):
     template: Path
     heatveil: Callable[..., Any]
 
-    def board(self, name: str = "board", bare: bool = False, **more: Any) -> StandIn:
+    def board(self, name: str = "board", bare: bool = False, **more: Any) -> StandInBoard:
         """Return a board of that name, with the modules of edge on it if it is not bare."""
         folder = self.path.parent / name
         if not folder.exists():
@@ -52,7 +52,7 @@ class Desk(NamedTuple):
             else:
                 shutil.copytree(self.template, folder)
         chip = str(folder.resolve()).encode()  # as a command names it: `connect.open_board`
-        return StandIn(self.program, folder, chip=chip, **more)
+        return StandInBoard(self.program, folder, chip=chip, **more)
 
     def run(self, *words: object) -> Any:
         """Run a command; where it would look for the board at a broker, it does not."""
@@ -61,14 +61,14 @@ class Desk(NamedTuple):
         return self.heatveil(*words, "--config", self.path)
 
 
-def held(desk: Any, name: str = "attic") -> Held:
+def held(desk: Any, name: str = "attic") -> BoardFile:
     """Return what the host keeps of a device: the file of its enrolment, or that of its board."""
-    found = find_kept(desk.path, name, desk.path.with_name(f"{name}.device.json"))
+    found = find_board_file(desk.path, name, desk.path.with_name(f"{name}.device.json"))
     assert found is not None
     return found
 
 
-def budget_place(flash: Path, held: Held) -> Bound:
+def budget_place(flash: Path, held: BoardFile) -> Bound:
     """Return the slots of a board as it reads them itself."""
     place = Files(str(flash / bundle.FOLDER), "budget")
     return Bound(place, held.identity.state_key, bytes.fromhex(held.chip))
@@ -92,7 +92,7 @@ def first_frame(who: Identity, root: bytes, variance: int = 250_000) -> bytes:
 def template(need: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the modules of edge as they were copied to a stand-in."""
     folder = tmp_path_factory.mktemp("template")
-    boards.copy_files(StandIn(need("micropython"), folder), modules.read_small())
+    boards.copy_files(StandInBoard(need("micropython"), folder), modules.read_shrunk_sources())
     return folder
 
 
@@ -131,7 +131,7 @@ def brokers(need: Callable[[str], str], answers: Callable[[int], None]) -> Ran:
 
     @contextmanager
     def run(path: Path) -> Iterator[None]:
-        rules, port = path.with_name("broker.conf"), config.load(path).mqtt.port
+        rules, port = path.with_name("broker.conf"), config.load_deployment(path).mqtt.port
         rules.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\n")
         with processes.Child([need("mosquitto"), "-c", rules], stderr=subprocess.DEVNULL) as child:
             answers(port)

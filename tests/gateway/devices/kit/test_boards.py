@@ -23,7 +23,7 @@ from typer import BadParameter
 from gateway.devices import bundle
 from gateway.devices.kit import connect, modules, selftest
 from gateway.devices.kit.boards import BoardFault, copy_files, hash_files, read_file
-from gateway.devices.kit.connect import Remote, lend_board, open_board
+from gateway.devices.kit.connect import RemoteBoard, lend_board, open_board
 from gateway.faults import OperatorFault
 from tests import processes
 from tests.waiting import eventually
@@ -52,7 +52,7 @@ class Otherwise:
 
 def test_a_real_interpreter_passes(desk) -> None:
     """Big integers, hashes, a heap that edge fits into."""
-    found = modules.examine(desk.board(heap_kb=160))
+    found = modules.read_interpreter(desk.board(heap_kb=160))
     assert found.heap > 100 * 1024
     assert bytes.fromhex(found.chip).endswith(b"/board")
     assert found.entropy
@@ -76,43 +76,48 @@ def test_a_real_interpreter_passes(desk) -> None:
 def test_a_board_that_cannot_is_named(desk, change: str, says: str) -> None:
     """One line for whoever holds it: what it is, and what to flash instead."""
     with pytest.raises(OperatorFault, match=says) as refused:
-        modules.examine(Otherwise(desk.board(), change=change))
+        modules.read_interpreter(Otherwise(desk.board(), change=change))
     assert "lash" in str(refused.value) or "Take a board" in str(refused.value)
 
 
 def test_a_heap_too_small_is_said(desk) -> None:
     """By the board itself, when it comes to it: MicroPython's own MemoryError."""
     with pytest.raises(BoardFault, match="memory"):
-        selftest.check_frame(desk.board(heap_kb=24))
+        selftest.compare_frame(desk.board(heap_kb=24))
 
 
 def check_places(board: Any) -> object:
     """Return what the self-test says, of places that are the same each time."""
-    return selftest.check_places(board, bytes(32))
+    return selftest.compare_answers(board, bytes(32))
 
 
 def check_sums(board: Any) -> object:
     """Return what the self-test says, of sums that are the same each time."""
     with pytest.MonkeyPatch.context() as patch:  # of some seeds all noise is nought either way
         patch.setattr(selftest, "os", SimpleNamespace(urandom=lambda size: bytes(range(size))))
-        return selftest.check_sums(board)
+        return selftest.compare_masks(board)
 
 
 @pytest.mark.parametrize(
     ("check", "file", "before", "after"),
     [
-        (selftest.check_frame, "core/noise.py", "def dgauss", "def other"),
-        (selftest.check_frame, "core/entropy.py", "heatveil-noise-v1", "heatveil-noise-v2"),
-        (selftest.check_frame, "mechanisms/thermal_half.py", "high) + noise", "high) + 2 * noise"),
+        (selftest.compare_frame, "core/noise.py", "def dgauss", "def other"),
+        (selftest.compare_frame, "core/entropy.py", "heatveil-noise-v1", "heatveil-noise-v2"),
         (
-            selftest.check_places,
+            selftest.compare_frame,
+            "mechanisms/thermal_half.py",
+            "high) + noise",
+            "high) + 2 * noise",
+        ),
+        (
+            selftest.compare_answers,
             "mechanisms/disk_half.py",
             "below(table.total)",
             "below(table.inner)",
         ),
         (check_places, "mechanisms/disk_half.py", "x = -x", "x = x"),
         (check_places, "mechanisms/disk_half.py", "identity.mode !=", "identity.mode =="),
-        (selftest.check_sums, "mechanisms/crypto.py", "return cipher(key, 1)", "raise OSError"),
+        (selftest.compare_masks, "mechanisms/crypto.py", "return cipher(key, 1)", "raise OSError"),
         (check_sums, "core/shares.py", "rng.below", "0 * rng.below"),
     ],
 )
@@ -323,7 +328,7 @@ def cable(
     monkeypatch.setattr(connect, "RESET_S", 0.0)
     folder = tmp_path / "flash"
     shutil.copytree(template, folder)
-    for name, text in connect.make_firmware(b"at a socket").items():
+    for name, text in connect.make_stand_in_firmware(b"at a socket").items():
         (folder / name).write_text(text)
     with RawRepl(desk.program, folder) as repl:
         yield f"socket://127.0.0.1:{repl.port}"
@@ -332,8 +337,8 @@ def cable(
 @pytest.mark.long
 def test_code_files_and_faults_go_over_the_cable(cable: str, tmp_path: Path) -> None:
     """Each run begins afresh; bytes come back as they went; an exception is its last line."""
-    board = Remote(cable)
-    found = modules.examine(board)
+    board = RemoteBoard(cable)
+    found = modules.read_interpreter(board)
     assert bytes.fromhex(found.chip) == b"at a socket"
     board.run("x = 1")
     with pytest.raises(BoardFault, match="NameError"):
@@ -343,7 +348,7 @@ def test_code_files_and_faults_go_over_the_cable(cable: str, tmp_path: Path) -> 
     assert read_file(board, "new/deep/file") == data["new/deep/file"]
     assert len(hash_files(board, data)) == 2
     board.restart()
-    assert selftest.check_frame(board).heap > 0
+    assert selftest.compare_frame(board).heap > 0
 
 
 @pytest.mark.long
@@ -377,13 +382,13 @@ from gateway.devices.kit import connect
 connect.MEMORY = Path(sys.argv[1])
 slow = [sys.executable, "-c", "import time; time.sleep(60)"]
 with cli._politely():
-    connect.Remote("auto", slow).put("heatveil.json", b"a key")
+    connect.RemoteBoard("auto", slow).put("heatveil.json", b"a key")
 """
 
 
-def remote(tmp_path: Path, said: str) -> Remote:
+def remote(tmp_path: Path, said: str) -> RemoteBoard:
     """Return a board whose mpremote notes its words, and complains."""
-    return Remote("COM7", [sys.executable, "-c", COMPLAINS, said, str(tmp_path / "words")])
+    return RemoteBoard("COM7", [sys.executable, "-c", COMPLAINS, said, str(tmp_path / "words")])
 
 
 def test_no_key_stands_in_a_list_of_processes(tmp_path: Path) -> None:
@@ -422,9 +427,9 @@ def test_without_mpremote_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(connect, "find_spec", lambda _: None)
     with pytest.raises(OperatorFault, match=r"\.\[kit\]"):
-        connect.find_program()
+        connect.find_mpremote()
     with pytest.raises(OperatorFault, match="cannot be run"):
-        Remote("auto", [str(tmp_path / "none")]).run("print(1)")
+        RemoteBoard("auto", [str(tmp_path / "none")]).run("print(1)")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])

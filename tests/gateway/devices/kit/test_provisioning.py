@@ -11,7 +11,7 @@ import pytest
 from edge.core.budget import COUNT, Budget, unpack
 from edge.linux import enrol as linux
 from gateway.cli.devices import provision as commands
-from gateway.cli.devices.provision import Job, make_device
+from gateway.cli.devices.provision import BoardJob, make_device
 from gateway.devices import bundle
 from gateway.devices.kit import boardfile, provisioning, selftest, settings, state
 from gateway.devices.kit.boards import Board, read_file
@@ -27,7 +27,7 @@ def provisioned(desk: Any, board: Board, own: bool = True, **more: Any) -> list[
     said: list[str] = []
     told = desk.own if own else None
     make_device(
-        Job(desk.path, NAME, board, told, say=said.append, **more), None, (None, 1, ""), False
+        BoardJob(desk.path, NAME, board, told, say=said.append, **more), None, (None, 1, ""), False
     )
     return said
 
@@ -115,18 +115,18 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
 
     A cut behind a step is one before the next, but for a file that is written by half.
     """
-    monkeypatch.setattr(bundle, "read_starts", lambda: MAIN)
+    monkeypatch.setattr(bundle, "read_start_files", lambda: MAIN)
     # What only looks takes longest, and leaves nothing behind.
-    monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(selftest, "compare_frame", lambda board: selftest.SelftestResult("", 0))
     monkeypatch.setattr(selftest, "try_sensor", lambda *_: selftest.SensorTrial(""))
     assert desk.run("device", "add", NAME).status == 0
     file = desk.path.with_name(f"{NAME}.device.json")
     fresh = file.read_text()
-    first = held(desk).slots()
-    own = settings.read_settings(desk.own)
+    first = held(desk).make_first_slots()
+    own = settings.read_settings_file(desk.own)
 
     whole = Pulled(desk.board("whole"), 0, False)
-    provisioning.provision(whole, Kit(held(desk), own), lambda _: None)
+    provisioning.provision_board(whole, Kit(held(desk), own), lambda _: None)
     assert whole.steps > 12
     for after in whole.puts if late else range(1, whole.steps + 1):
         for old in (desk.path.with_name(f"{NAME}.board.json"), file):
@@ -136,7 +136,7 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
         board = desk.board()
         folder = desk.path.parent / "board"
         try:
-            provisioning.provision(
+            provisioning.provision_board(
                 Pulled(board, after, late), Kit(held(desk), own), lambda _: None
             )
         except Cut:
@@ -145,8 +145,8 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
             assert now.given or not (folder / "main.py").exists()
         else:
             pytest.fail("it was not cut off")
-        seen = provisioning.provision(board, Kit(held(desk), own), lambda _: None)
-        assert (seen.word, seen.epoch, seen.ours) == ("ready", 0, True)
+        seen = provisioning.provision_board(board, Kit(held(desk), own), lambda _: None)
+        assert (seen.budget_state, seen.epoch, seen.ours) == ("ready", 0, True)
         place = budget_place(folder, held(desk))
         assert tuple(place.read(i) for i in range(COUNT)) == first
         assert held(desk).given
@@ -204,7 +204,7 @@ def test_a_budget_that_began_is_left_alone(desk) -> None:
 
     said = provisioned(desk, board, own=False)
     assert any("1 of them written" in line for line in said)
-    seen = state.read_state(board, own.identity.mac_key)
+    seen = state.read_board_state(board, own.identity.mac_key)
     assert (seen.epoch, seen.round, seen.spent) == (1, 7, 8000)
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gateway.cli.devices.provision import find_kept, would_be
+from gateway.cli.devices.provision import find_board_file, preview_board_file
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
 from gateway.devices.kit import boards, provisioning, selftest, settings, state
 from gateway.devices.kit.provisioning import Kit
-from gateway.settings.config import load
+from gateway.settings.config import load_deployment
 from tests.gateway.devices.kit.conftest import held
 from tests.gateway.devices.kit.test_provisioning import Cut, Pulled, provisioned
 
@@ -34,13 +34,13 @@ def run(desk: Any, folder: Path, *words: object) -> Any:
 
 
 def given(desk: Any) -> bool:
-    kept = find_kept(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
+    kept = find_board_file(desk.path, NAME, desk.path.with_name(f"{NAME}.device.json"))
     return kept is not None and kept.given
 
 
 def names(folder: Path) -> set[str]:
     """Return what is there that a device has and a bare board has not, or is on its way there."""
-    own = (*bundle.SLOTS, bundle.CONFIG, boards.name_beside(bundle.CONFIG), bundle.MAIN)
+    own = (*bundle.SLOTS, bundle.CONFIG, boards.make_temporary_name(bundle.CONFIG), bundle.MAIN)
     return {name for name in own if (folder / name).exists()}
 
 
@@ -104,12 +104,12 @@ def test_new_keys_come_to_a_board_whose_sensor_broke(
     assert names(folder) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
     assert [(folder / path).read_bytes() for path in bundle.SLOTS] != before
     mine = held(desk)
-    seen = state.read_state(desk.board(), mine.identity.mac_key)
-    assert (seen.key, seen.ours, seen.word) == (key_of(desk), True, "ready")
+    seen = state.read_board_state(desk.board(), mine.identity.mac_key)
+    assert (seen.key, seen.ours, seen.budget_state) == (key_of(desk), True, "ready")
     assert seen.key != old
 
 
-TRIAL = boards.name_beside(bundle.CONFIG)
+TRIAL = boards.make_temporary_name(bundle.CONFIG)
 
 # A trial of a sensor that was cut off: no board starts with it, and nothing of it stays.
 
@@ -117,7 +117,7 @@ TRIAL = boards.name_beside(bundle.CONFIG)
 @pytest.fixture
 def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no self-test of a board take its seconds."""
-    monkeypatch.setattr(selftest, "check_frame", lambda board: selftest.Passed("", 0))
+    monkeypatch.setattr(selftest, "compare_frame", lambda board: selftest.SelftestResult("", 0))
 
 
 @pytest.mark.long
@@ -127,13 +127,13 @@ def test_nothing_of_a_rehearsal_stays_on_a_spare_board(
     desk: Any, folder: Path, late: bool
 ) -> None:
     """It lies in a drawer then, with the site's key and the Wi-Fi's password on it."""
-    would = would_be(desk.path, load(desk.path), NAME, None, 1)
-    own, cut = settings.read_settings(desk.own), []
+    would = preview_board_file(desk.path, load_deployment(desk.path), NAME, None, 1)
+    own, cut = settings.read_settings_file(desk.own), []
 
     def rehearsed(after: int) -> Pulled:
         cable = Pulled(desk.board(), after, late)
         with suppress(Cut):
-            provisioning.rehearse(cable, would, own, None, lambda _: None)
+            provisioning.try_sensor_before_keys(cable, would, own, None, lambda _: None)
         return cable
 
     for after in range(1, rehearsed(0).steps + 1):
@@ -156,16 +156,16 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
     provisioned(desk, desk.board())
     before, worked = (folder / bundle.CONFIG).read_bytes(), tmp_path / "worked"
     shutil.copytree(folder, worked)
-    had = settings.read_settings(desk.own)
+    had = settings.read_settings_file(desk.own)
     desk.own.write_text("wake_s = 60\n" + desk.own.read_text())
     mine = held(desk)
-    own = settings.read_settings(desk.own)
-    new, cut = settings.make_config(mine, own), 0
+    own = settings.read_settings_file(desk.own)
+    new, cut = settings.make_board_config(mine, own), 0
 
     def brought(after: int) -> Pulled:
         cable = Pulled(desk.board(), after, True)
         with suppress(Cut):
-            provisioning.provision(cable, Kit(mine, own), lambda _: None)
+            provisioning.provision_board(cable, Kit(mine, own), lambda _: None)
         return cable
 
     for after in range(1, brought(0).steps + 1):
@@ -181,7 +181,7 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
             assert names(folder) == {*bundle.SLOTS, bundle.CONFIG}, after
             assert (folder / bundle.CONFIG).read_bytes() == before
             provisioned(desk, desk.board(), own=False)
-            assert settings.read_own(desk.board()) == had
+            assert settings.read_board_settings(desk.board()) == had
             assert bundle.MAIN in names(folder)
     assert cut > 1
 

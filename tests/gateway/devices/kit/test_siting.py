@@ -15,7 +15,7 @@ from edge.host import rootkeys
 from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import siting, start
 from gateway.devices.kit.siting import Site
-from gateway.devices.kit.start import LATE_S, listen
+from gateway.devices.kit.start import LATE_S, listen_for_device
 from gateway.faults import OperatorFault
 from gateway.settings.deployment import Mqtt
 from tests.gateway.devices.kit.conftest import first_frame
@@ -88,7 +88,7 @@ def test_every_place_of_a_grid_is_where_it_is(
     assert siting.plane.objection(made) == ""
     for part in range(-1, 12):
         for other in (-1, 0, 4, 9, 11):
-            degrees = site.where(part * side_m * 100, other * side_m * 50)
+            degrees = site.find_position(part * side_m * 100, other * side_m * 50)
             fix = tuple(round(angle * 10**7) for angle in degrees)
             right = on_grid(site, *(angle / 10**7 for angle in fix))
             found = plane.millimetres(made, (fix[0], fix[1]))
@@ -96,7 +96,7 @@ def test_every_place_of_a_grid_is_where_it_is(
             assert right == pytest.approx((part * side_m * 100, other * side_m * 50), abs=12)
 
     assert worst < 15 + side_m * (side_m / 4000)
-    assert worst < siting.measure_error(site, made) * 3 + 30
+    assert worst < siting.measure_plane_error_mm(site, made) * 3 + 30
 
 
 def test_bearing_leads_the_columns() -> None:
@@ -124,7 +124,9 @@ def deployed(corner: Any, cells: tuple[int, int], cell_mm: int) -> Any:
 def test_a_grid_that_is_too_large_is_refused_and_one_that_is_not_is_none_the_worse() -> None:
     """At Berlin cells of 100 m bear 13 km or so; a thousand cells of them do not."""
     made = siting.compute_plane(deployed((52.5, 13.4), (50, 50), 100_000))
-    assert siting.measure_error(Site(52.5, 13.4, 90.0, 5_000_000, 5_000_000), made) < 10_000
+    assert (
+        siting.measure_plane_error_mm(Site(52.5, 13.4, 90.0, 5_000_000, 5_000_000), made) < 10_000
+    )
     with pytest.raises(OperatorFault, match=r"100 km by 100 km.*tenth of a cell.*several sit"):
         siting.compute_plane(deployed((52.5, 13.4), (1000, 1000), 100_000))
     with pytest.raises(OperatorFault, match=r"no size in metres.*length_m"):
@@ -186,9 +188,9 @@ def say(broker: Mqtt, *said: tuple[str, bytes], retain: bool = False) -> None:
 def test_what_was_retained_of_an_earlier_life_is_not_this_one(broker: Mqtt) -> None:
     """A board that is dead would be taken for one that lives; what comes then is."""
     say(broker, ("meta", meta(4)), ("state", b"ready"), retain=True)
-    with listen(broker, WHO, 4) as ear:
-        ear.begin()
-        assert ear.wait_there(LATE_S / 2)._replace(state="") == start.Heard()
+    with listen_for_device(broker, WHO, 4) as ear:
+        ear.start_counting()
+        assert ear.wait_connected(LATE_S / 2)._replace(state="") == start.HeardDevice()
         say(broker, ("meta", meta(5)), ("data", frame()))
         heard = ear.wait_frame(5)
     assert (heard.boot, heard.state, heard.forged) == (5, "", 0)
@@ -197,13 +199,13 @@ def test_what_was_retained_of_an_earlier_life_is_not_this_one(broker: Mqtt) -> N
 
 def test_what_others_say_in_its_name_is_not_believed(broker: Mqtt) -> None:
     """Frames under another key are counted, for that is what two boards of one name look like."""
-    with listen(broker, WHO, 0) as ear:
-        ear.begin()
+    with listen_for_device(broker, WHO, 0) as ear:
+        ear.start_counting()
         say(broker, ("data", frame(bytes(32))), ("data", b"rubbish"), ("meta", meta(9, "00" * 4)))
         say(broker, ("meta", b"{"), ("meta", meta("nine")), ("meta", b"[" * 5000))
         say(broker, ("state", b"\xff"), ("state", b"exhausted"))
         heard = ear.wait_frame(1)
-    assert heard == start.Heard(0, "exhausted", None, 2)
+    assert heard == start.HeardDevice(0, "exhausted", None, 2)
 
 
 @pytest.mark.parametrize(("window_s", "window_h"), [(86_400, 0), (0, 24), (86_400, 168)])
@@ -217,4 +219,4 @@ def test_a_board_that_counts_for_another_window_than_is_promised_is_refused(
         mqtt=broker, privacy=SimpleNamespace(window_h=window_h), rounds=SimpleNamespace(every_s=0)
     )
     with pytest.raises(OperatorFault, match="attic was enrolled with a budget for"):
-        start.start(board, asked, WHO, 0, 5, lambda _: None)
+        start.start_board(board, asked, WHO, 0, 5, lambda _: None)

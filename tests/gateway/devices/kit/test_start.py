@@ -36,8 +36,8 @@ LATE = "round 33 closed 0.3 s ago"
 @pytest.fixture
 def deployment(desk: Any) -> Deployment:
     """Return a deployment whose gateway ran once."""
-    found = config.load(desk.path)
-    Store.of(found).close()
+    found = config.load_deployment(desk.path)
+    Store.open_for(found).close()
     return found
 
 
@@ -76,7 +76,7 @@ class Came:
     def __init__(self, *frames: Frame) -> None:
         self.frames = frames
 
-    def wait_more(self, known: int, _: float) -> list[Frame]:
+    def wait_more_frames(self, known: int, _: float) -> list[Frame]:
         return list(self.frames[known : known + 1])
 
 
@@ -173,12 +173,12 @@ def test_its_first_frame_is_seen_at_the_gateway(
 def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
     """Its main.py is spoilt after it was brought there: everything else on the way is right."""
     assert provision("--wait", 0).status == 0
-    starts = bundle.read_starts
+    starts = bundle.read_start_files
     try:
-        bundle.read_starts = lambda: {**starts(), "main.py": b"raise ValueError('mine')\n"}
+        bundle.read_start_files = lambda: {**starts(), "main.py": b"raise ValueError('mine')\n"}
         said = provision("--wait", 3)
     finally:
-        bundle.read_starts = starts
+        bundle.read_start_files = starts
     assert "not heard at the broker within 3 s" in said.refusal
     assert "lets it in" in said.err
     assert "ValueError: mine" in said.err
@@ -194,7 +194,7 @@ def test_nothing_secret_is_printed_on_the_way(desk: Any, provision: Any) -> None
     printed = board.run(RADIO + impatient)
 
     assert printed.splitlines() == ["status STAT_WRONG_PASSWORD", "network True"]
-    said = link.explain({"status": "STAT_WRONG_PASSWORD", "network": "True"})
+    said = link.explain_link_answers({"status": "STAT_WRONG_PASSWORD", "network": "True"})
     assert "password is another" in said
 
 

@@ -16,7 +16,7 @@ from gateway.devices import bundle
 from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import state
 from gateway.devices.kit.boards import list_files, read_file
-from gateway.devices.kit.connect import CONSOLE, StandIn
+from gateway.devices.kit.connect import CONSOLE, StandInBoard
 from tests.gateway.devices.kit.conftest import Ran, held, running
 
 NAME = "walker"
@@ -56,9 +56,9 @@ class Park(NamedTuple):
         """Return the folder that is the board's flash."""
         return self.path.parents[1] / "board"
 
-    def board(self, **more: Any) -> StandIn:
+    def board(self, **more: Any) -> StandInBoard:
         """Return the board, with the modules of edge on it."""
-        board: StandIn = self.desk.board(**more)
+        board: StandInBoard = self.desk.board(**more)
         return board
 
     def run(self, *words: object) -> Any:
@@ -104,8 +104,8 @@ def test_a_bare_board_comes_to_tell_its_place(park: Park) -> None:
     assert len(told["plane"]) == 8
     mine = held(park, NAME)
     assert (mine.given, mine.mechanism) == (True, "disk")
-    seen = state.read_state(board, mine.identity.mac_key)
-    assert (seen.mechanism, seen.answers, seen.word) == ("disk", 8, "ready")
+    seen = state.read_board_state(board, mine.identity.mac_key)
+    assert (seen.mechanism, seen.answers_left, seen.budget_state) == ("disk", 8, "ready")
     num, den = disk_limits.total_epsilon(seen.limits)
     assert num / den == pytest.approx(4)
 

@@ -14,10 +14,10 @@ from edge.core.node import Node
 from edge.host import post, rootkeys
 from edge.mechanisms.thermal import Params
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.mechanisms.thermal.deployment import first_round
-from gateway.mechanisms.thermal.granting import grant
-from gateway.service.intake.outcomes import Asked, Kept
-from gateway.service.ledger import price
+from gateway.mechanisms.thermal.deployment import plan_first_round
+from gateway.mechanisms.thermal.granting import make_first_limits
+from gateway.service.intake.outcomes import AskedRound, CountedReport
+from gateway.service.ledger import compute_round_rho
 from gateway.settings import config
 from gateway.store.store import Store
 
@@ -59,16 +59,16 @@ class Owned:
         self.holder, self.database = folder / "keyholder.json", folder / "heatveil.sqlite"
         self.values: dict[str, Any] = dict(DEFAULTS)
         self.write(**changes)
-        self.deployment = config.load(self.config)
-        self.query = config.query(self.deployment)
+        self.deployment = config.load_deployment(self.config)
+        self.query = config.make_query(self.deployment)
         self.made = self.enrolled()
-        self.devices = enrol.derive_devices(self.made.secrets)
-        self.limits = grant(self.query, self.deployment.rounds.every_s)
+        self.devices = enrol.derive_gateway_half(self.made.secrets)
+        self.limits = make_first_limits(self.query, self.deployment.rounds.every_s)
         enrol.save_devices(self.devices, self.deployment.site.devices)
         enrol.save_roots(self.made, self.holder)
-        limitsfile.save_first(self.deployment.site.devices, self.devices, self.limits)
-        self._place = budgets.keep_in_memory()
-        budgets.provision(self.made, self.limits, self._place)
+        limitsfile.save_first_limits(self.deployment.site.devices, self.devices, self.limits)
+        self._place = budgets.keep_slots_in_memory()
+        budgets.write_first_budgets(self.made, self.limits, self._place)
         self._rounds = 0
         self.nodes: dict[str, Any] = {}
         # (device, epoch, seq, number of the round, sensor): what the sensor gave, in grains
@@ -91,11 +91,11 @@ class Owned:
     @property
     def params(self) -> Any:
         """The whole numbers of every round."""
-        return Params(*first_round(self.query).params)
+        return Params(*plan_first_round(self.query).params)
 
     def started(self) -> list[tuple[Any, Any]]:
         """Return all devices in their next boot, with their budgets."""
-        return budgets.boot(self.made.secrets, self._place).devices
+        return budgets.boot_devices(self.made.secrets, self._place).devices
 
     def boot(self) -> None:
         """Start all devices, or start them again."""
@@ -116,18 +116,18 @@ class Owned:
             frame = node.answer(asked.message, lambda _, seen=seen: seen)
             assert frame, node.refusal
             epoch = node.meta()["boot"]
-            kept.append(Kept(name, epoch, self._seq, asked.name, frame, device.key_id))
+            kept.append(CountedReport(name, epoch, self._seq, asked.name, frame, device.key_id))
             for sensor, value in enumerate(seen, first):
                 self.seen[name, epoch, self._seq, self._rounds, sensor] = value
-        store.keep(kept)
+        store.keep_batch(kept)
         store.close()
 
-    def asked(self, number: int) -> Asked:
+    def asked(self, number: int) -> AskedRound:
         """Return the round of that number, signed."""
-        plan = first_round(self.query)._replace(number=number)
+        plan = plan_first_round(self.query)._replace(number=number)
         topic = wire.round_topic(self.devices.site, "thermal")
         message, name = post.pack_round(plan, self.devices.site_key, topic), wire.name_of(plan)
-        return Asked(name, name, plan, message, price(plan.guarantee))
+        return AskedRound(name, name, plan, message, compute_round_rho(plan.guarantee))
 
     def root(self, name: str) -> bytes:
         """Return what all keys of a device come from."""

@@ -18,7 +18,7 @@ from edge.core import table
 from edge.host import rootkeys
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet.crowd import Crowd
-from gateway.mechanisms.thermal.deployment import first_round
+from gateway.mechanisms.thermal.deployment import plan_first_round
 from gateway.service.serving import Service
 from gateway.settings.deployment import Mqtt
 from physics.fleet import Fleet
@@ -70,7 +70,7 @@ def test_the_owner_gets_what_the_sensors_gave_and_the_public_store_stays_as_it_w
             Service(owned.deployment, owned.devices) as service,
             Crowd(owned.deployment.mqtt, fleet),
         ):
-            service.run(ROUNDS)
+            service.run_rounds(ROUNDS)
         gave |= {(name, epoch): values for name, values in fleet.gave.items()}
     before = hashlib.sha256(owned.database.read_bytes()).hexdigest()
     files = {path.name for path in owned.folder.iterdir()}
@@ -107,7 +107,7 @@ def test_a_sealed_fleet_is_opened_by_nobody(mosquitto: Mqtt, site_of: Callable[.
         np.random.default_rng(1),
     )
     with Service(owned.deployment, owned.devices) as service, Crowd(owned.deployment.mqtt, fleet):
-        service.run(1)
+        service.run_rounds(1)
     assert owned.holder.exists()  # roots that should have been forgotten
     said = unveiled(owned, "--out", owned.folder / "readings.csv")
 
@@ -180,7 +180,7 @@ def arrays(tmp_path: Path) -> Arrays:
 
 def test_the_owner_gets_every_reading_back(heatveil: Any, arrays: Arrays) -> None:
     """Of arrays, whose noise is from tables, and of the thermometer beside them."""
-    assert len(first_round(arrays.query).params) == 8
+    assert len(plan_first_round(arrays.query).params) == 8
     said = unveil(heatveil, arrays)
 
     assert "12 frames, 148 in all" in said.success

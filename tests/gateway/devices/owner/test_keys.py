@@ -14,7 +14,7 @@ import pytest
 from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 from gateway.devices.owner import keyring
-from gateway.devices.owner.keyring import FURTHEST, Boots, Chain, parse_boots
+from gateway.devices.owner.keyring import FURTHEST, BootKeys, KeyChain, parse_boots
 from gateway.faults import OperatorFault
 
 Heatveil = Callable[..., Any]
@@ -44,13 +44,13 @@ def opened(heatveil: Heatveil, owned: Any, key_file: Path) -> set[tuple[str, int
 
 def test_a_chain_walks_to_the_same_keys_in_any_order() -> None:
     """Rows come by boot; a restart of the walk must not change a key."""
-    chain = Chain.of(ROOT)
+    chain = KeyChain.from_root(ROOT)
     straight = {n: bytes(epoch_key(rootkeys.chain_at(ROOT, n), n)) for n in (1, 2, 5, 9)}
 
     for epoch in (1, 5, 2, 9, 9, 1):
-        assert chain.epoch_key(epoch) == straight[epoch]
-    assert chain.epoch_key(0) is None
-    assert chain.epoch_key(FURTHEST + 2) is None
+        assert chain.find_boot_key(epoch) == straight[epoch]
+    assert chain.find_boot_key(0) is None
+    assert chain.find_boot_key(FURTHEST + 2) is None
 
 
 @pytest.mark.parametrize("text", ["", "3-", "7-3", "a", "1-99999999", "-2", "3;4"])
@@ -62,8 +62,8 @@ def test_boots_that_mean_nothing_are_refused(text: str) -> None:
 
 def test_keys_are_not_shown_when_they_are_printed() -> None:
     """A traceback or a log line must not hold one."""
-    whole = Chain.of(ROOT)
-    some = Boots(whole.key_id, {1: ROOT})
+    whole = KeyChain.from_root(ROOT)
+    some = BootKeys(whole.key_id, {1: ROOT})
 
     assert ROOT.hex() not in repr(whole) + repr(some)
     assert "\\x01\\x02" not in repr(whole) + repr(some)
@@ -278,4 +278,4 @@ def test_a_damaged_key_is_noticed_before_it_is_used(
     path.write_text(path.read_text().replace(key, ("0" if key[0] != "0" else "1") + key[1:]))
 
     with pytest.raises(Exception, match="its check|does not fit its keys"):
-        keyring.read_ring(path, "owned", *keyring.KINDS)
+        keyring.read_key_ring(path, "owned", *keyring.KINDS)

@@ -20,13 +20,13 @@ from edge.core.budget import Limits
 from edge.host import post
 from edge.mechanisms import disk_limits
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.devices.enrol.capped import cap_limits, tighter_cap
-from gateway.devices.enrol.check import check_together
+from gateway.devices.enrol.capped import make_capped_limits, tighten_limits
+from gateway.devices.enrol.check import check_devices_fit
 from gateway.devices.fleet.crowd import Crowd
-from gateway.devices.owner.tighten import Answers
+from gateway.devices.owner.tighten import LimitAnswers
 from gateway.faults import OperatorFault
-from gateway.mechanisms import first_limits, first_round
-from gateway.mechanisms.places import make_people
+from gateway.mechanisms import make_first_limits, plan_first_round
+from gateway.mechanisms.places import make_people_fleet
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -50,11 +50,11 @@ SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}
 )
 def test_what_is_no_answer_ends_nothing(payload: bytes) -> None:
     """It would take the answers with it behind it; a reason reaches no terminal as it is."""
-    answers, gone = Answers(SENT), list[Message]()
-    link: Any = SimpleNamespace(ack=gone.append)
+    answers, gone = LimitAnswers(SENT), list[Message]()
+    link: Any = SimpleNamespace(acknowledge=gone.append)
 
     def say(name: str, body: bytes) -> None:
-        answers.take(link, Message(f"heatveil/1/lab/{name}/ack", body, (1, 1)))
+        answers.take_message(link, Message(f"heatveil/1/lab/{name}/ack", body, (1, 1)))
 
     say("node-1", payload)
     assert (len(gone), answers.taken, answers.refused) == (1, set(), {})
@@ -150,7 +150,7 @@ def test_one_device_can_be_tightened_alone(heatveil: Heatveil, site: Any) -> Non
 
     assert said.status == 0, said.err
     assert versions == {"node-0": 1, "node-1": 2, "node-2": 1}
-    known = limitsfile.load(site.deployment.site.devices, site.devices)
+    known = limitsfile.load_limits(site.deployment.site.devices, site.devices)
     assert {name: given.limits.version for name, given in known.items()} == versions
     assert "did you mean node-1" in unknown.refusal
 
@@ -167,7 +167,7 @@ def test_limits_that_are_gone_or_damaged_are_not_taken_for_none(
     heatveil: Heatveil, site: Any, text: str | None, words: str
 ) -> None:
     """Versions would begin anew, and every device would refuse them."""
-    file = limitsfile.locate(site.deployment.site.devices)
+    file = limitsfile.locate_limits(site.deployment.site.devices)
     file.unlink()
     if text is not None:
         file.write_text(text)
@@ -195,7 +195,7 @@ def test_what_is_looser_is_not_even_sent(
 ) -> None:
     """The operator hears at once which field it is; the version is not used up."""
     site.write(**changes)
-    file = limitsfile.locate(site.deployment.site.devices)
+    file = limitsfile.locate_limits(site.deployment.site.devices)
     before = file.read_bytes()
     with limits_heard(site) as heard:
         said = tighten(heatveil, site)
@@ -231,10 +231,10 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
         pass
 
     site.write(every_s="10")
-    monkeypatch.setattr("gateway.cli.devices.owner.exchange", Mock(side_effect=Killed))
+    monkeypatch.setattr("gateway.cli.devices.owner.send_limits", Mock(side_effect=Killed))
     with pytest.raises(Killed):
         tighten(heatveil, site)
-    known = limitsfile.load(site.deployment.site.devices, site.devices)
+    known = limitsfile.load_limits(site.deployment.site.devices, site.devices)
 
     assert {given.limits.version for given in known.values()} == {2}
 
@@ -247,7 +247,7 @@ def test_the_broker_keeps_nothing_for_a_command_that_is_over(
     name = site.deployment.site.name
     heatveil("tighten", "--config", site.config, "--patience", 0)
     with Pump("late") as pump:
-        speaker = Link(site.deployment.mqtt, f"late-{name}", pump).wait()
+        speaker = Link(site.deployment.mqtt, f"late-{name}", pump).wait_connected()
         speaker.publish(wire.topic(name, "node-0", "ack"), b"{}")
         assert speaker.wait_until_sent(5)
         speaker.close()
@@ -258,12 +258,12 @@ def test_the_broker_keeps_nothing_for_a_command_that_is_over(
 def test_what_devices_count_for_is_kept_with_tighter_limits(heatveil: Heatveil, site: Any) -> None:
     """Else `serve` would say that its devices were enrolled for life, and a promise would end."""
     path, site_name = site.deployment.site.devices, site.deployment.site.name
-    known = limitsfile.load(path, site.devices)
+    known = limitsfile.load_limits(path, site.devices)
     windowed = {name: one._replace(window_h=24) for name, one in known.items()}
-    limitsfile.save(path, site_name, windowed)
+    limitsfile.save_limits(path, site_name, windowed)
     site.write(every_s="10")
     said = heatveil("tighten", "--config", site.config, "--patience", 0)
-    after = limitsfile.load(path, site.devices)
+    after = limitsfile.load_limits(path, site.devices)
 
     assert said.status == 0, said.err
     assert {one.limits.version for one in after.values()} == {2}
@@ -299,24 +299,24 @@ class Street:
     def __init__(self, mqtt: Mqtt, folder: Path, name: str) -> None:
         self.mqtt, self.name, self.config = mqtt, name, folder / "site.toml"
         deployment = self.asks("3/1", 4)
-        self.plan = first_round(deployment, config.query(deployment))
-        self.made, self._place = enrol.enrol_fleet(name, 3), budgets.keep_in_memory()
-        self.devices = enrol.derive_devices(self.made.secrets)
-        self.limits = first_limits(deployment, config.query(deployment))
+        self.plan = plan_first_round(deployment, config.make_query(deployment))
+        self.made, self._place = enrol.enrol_fleet(name, 3), budgets.keep_slots_in_memory()
+        self.devices = enrol.derive_gateway_half(self.made.secrets)
+        self.limits = make_first_limits(deployment, config.make_query(deployment))
         enrol.save_devices(self.devices, deployment.site.devices)
-        limitsfile.save_first(deployment.site.devices, self.devices, self.limits)
-        budgets.provision(self.made, self.limits, self._place)
+        limitsfile.save_first_limits(deployment.site.devices, self.devices, self.limits)
+        budgets.write_first_budgets(self.made, self.limits, self._place)
 
     def asks(self, epsilon: str, readings: int) -> Any:
         """Write the deployment file anew, and return what it says."""
         values = {"epsilon": epsilon, "readings": readings, "port": self.mqtt.port}
         self.config.write_text(SITE.format(name=self.name, **values))
-        return config.load(self.config)
+        return config.load_deployment(self.config)
 
     def people(self) -> Any:
         """Return the devices, freshly started."""
-        started = budgets.boot(self.made.secrets, self._place).devices
-        return make_people(started, np.zeros((1, 3), np.int64), 5, "disk")
+        started = budgets.boot_devices(self.made.secrets, self._place).devices
+        return make_people_fleet(started, np.zeros((1, 3), np.int64), 5, "disk")
 
     def message(self, plan: Any) -> bytes:
         """Return the signed bytes of a round."""
@@ -338,7 +338,7 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
     with Crowd(street.mqtt, people):
         deployment = street.asks("2/1", 4)
         said = heatveil("tighten", "--config", street.config, "--patience", 5)
-    asked = first_round(deployment, config.query(deployment))
+    asked = plan_first_round(deployment, config.make_query(deployment))
 
     assert "an epsilon of at most 0.5 an answer" in said.success
     assert "taken by 3 of 3" in said.out
@@ -351,9 +351,9 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
         assert "epsilon" in node.refusal
         assert node.answer(new, lambda params: (0, 0)), node.refusal
 
-    check_together(deployment, street.devices)
+    check_devices_fit(deployment, street.devices)
     with pytest.raises(OperatorFault, match="another price"):
-        check_together(street.asks("3/1", 4), street.devices)
+        check_devices_fit(street.asks("3/1", 4), street.devices)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,9 @@ def test_what_would_tell_more_is_not_even_sent(
     """A cheaper answer with the old budget would be a larger sum of epsilons."""
     street.asks(epsilon, readings)
     said = heatveil("tighten", "--config", street.config, "--patience", 0)
-    sent = limitsfile.load(config.load(street.config).site.devices, street.devices)
+    sent = limitsfile.load_limits(
+        config.load_deployment(street.config).site.devices, street.devices
+    )
 
     assert "nothing was sent" in said.refusal
     assert words in said.err
@@ -386,8 +388,8 @@ def test_a_device_takes_what_tells_less_however_it_is_written(
     last: Fraction, wished: Fraction
 ) -> None:
     """3/4 has the squares 9 and 16, and 1/2 has 1 and 4, which a device takes for less noise."""
-    old = cap_limits(last, 4, 60)
-    new, why = tighter_cap(old, cap_limits(wished, 4, 60)._replace(version=2))
+    old = make_capped_limits(last, 4, 60)
+    new, why = tighten_limits(old, make_capped_limits(wished, 4, 60)._replace(version=2))
 
     assert bool(why) == (wished > last)
     assert Fraction(*disk_limits.total_epsilon(new)) == 4 * wished
@@ -398,8 +400,8 @@ def test_a_device_takes_what_tells_less_however_it_is_written(
 
 def test_the_budget_of_dearer_answers_is_too_much_for_cheaper_ones() -> None:
     """The device's own other rule finds no fault with it: nothing of it has grown."""
-    old, half = cap_limits(Fraction(1), 4, 60), cap_limits(Fraction(1, 2), 4, 60)
-    new, why = tighter_cap(old, half._replace(version=2, budget=old.budget))
+    old, half = make_capped_limits(Fraction(1), 4, 60), make_capped_limits(Fraction(1, 2), 4, 60)
+    new, why = tighten_limits(old, half._replace(version=2, budget=old.budget))
 
     assert not tightening.looser(old, new)
     assert "add up to more" in why

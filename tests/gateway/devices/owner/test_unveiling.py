@@ -17,8 +17,8 @@ from edge.host import post, rootkeys
 from edge.mechanisms import thermal
 from gateway.devices.enrol.enrol import Device, Devices
 from gateway.devices.owner import keyring, unveiling
-from gateway.devices.owner.keyring import Boots, Chain, Ring
-from gateway.devices.owner.unveiling import CUT, Opening, Row, Stored
+from gateway.devices.owner.keyring import BootKeys, KeyChain, KeyRing
+from gateway.devices.owner.unveiling import CUT, ExactReading, StoredReport, UnveilingPass
 from gateway.faults import OperatorFault
 from gateway.service.rounds import Place
 from gateway.store.opening import open_store
@@ -104,11 +104,11 @@ def test_the_place_is_held_while_the_readings_are_written(tmp_path: Path, kind: 
     """What somebody else puts there meanwhile would be replaced without a word."""
     out = tmp_path / kind
 
-    def found() -> Iterator[Row]:
+    def found() -> Iterator[ExactReading]:
         with pytest.raises(FileExistsError):
             out.open("x")
         assert out.stat().st_size == 0  # and nothing in it before all is there
-        yield Row("node-0", 1, 1, 1, 0, 5, 8, 0.5, "")
+        yield ExactReading("node-0", 1, 1, 1, 0, 5, 8, 0.5, "")
 
     unveiling.write_readings(out, "lab", found(), list)
 
@@ -210,12 +210,12 @@ def test_a_boot_whose_key_does_not_fit_is_left_out_whole(
     for value in range(12):
         owned.ask([value, -value, value])
     given = {
-        name: Boots(device.key_id, {1: bytes(32)})
+        name: BootKeys(device.key_id, {1: bytes(32)})
         for name, device in owned.devices.by_name.items()
     }
-    right = Chain.of(owned.root("node-2")).epoch_key(1)
-    given["node-2"] = Boots(owned.devices.by_name["node-2"].key_id, {1: right or b""})
-    keyring.write_grant(tmp_path / "mixed.json", "owned", given)
+    right = KeyChain.from_root(owned.root("node-2")).find_boot_key(1)
+    given["node-2"] = BootKeys(owned.devices.by_name["node-2"].key_id, {1: right or b""})
+    keyring.write_granted_keys(tmp_path / "mixed.json", "owned", given)
     said = unveil(heatveil, owned, "--keys", tmp_path / "mixed.json")
 
     assert "24 of node-0 and node-1 left out: the key of this boot does not fit" in said.out
@@ -375,13 +375,13 @@ def devices(place: Place = ARRAY, mode: str = "keyholder") -> Devices:
 
 def open_frames(
     frames: Sequence[bytes], known: Devices, plan: Any = PLAN
-) -> tuple[list[Row], Any]:
+) -> tuple[list[ExactReading], Any]:
     """Return the readings of frames of boot 1, and what was left out."""
     name = wire.name_of(PLAN)
     own = rootkeys.key_id(ROOT)
-    stored = [Stored(NAME, 1, seq, name, frame, own) for seq, frame in enumerate(frames, 1)]
-    one = Opening(known, {name: plan}, Ring(SITE, {NAME: Chain.of(ROOT)}))
-    return list(one.rows(stored)), one.left
+    stored = [StoredReport(NAME, 1, seq, name, frame, own) for seq, frame in enumerate(frames, 1)]
+    one = UnveilingPass(known, {name: plan}, KeyRing(SITE, {NAME: KeyChain.from_root(ROOT)}))
+    return list(one.unveil_reports(stored)), one.left
 
 
 def packed(payload: list[int], seq: int = 1) -> bytes:

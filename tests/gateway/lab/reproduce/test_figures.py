@@ -22,16 +22,27 @@ from gateway.lab.reproduce.figures import (
     Results,
     Task,
     Value,
-    best_of,
-    find,
-    is_falling,
-    power,
-    table,
+    check_falling,
+    check_lowest,
+    check_power,
+    find_figures,
+    load_figures,
 )
-from gateway.lab.reproduce.people import city, gazes_of, read_square, say_points
+from gateway.lab.reproduce.people import (
+    describe_repeated_users,
+    draw_city,
+    read_gazes,
+    read_square,
+)
 from gateway.lab.reproduce.pyramid import gather_gazes
-from gateway.lab.reproduce.quadtree import MSE, least_within
-from gateway.lab.reproduce.runs import Order, code, make, play, play_all
+from gateway.lab.reproduce.quadtree import MSE, make_inner_least_check
+from gateway.lab.reproduce.runs import (
+    RunOptions,
+    hash_code,
+    make_figures,
+    run_all_tasks,
+    run_tasks,
+)
 from tests.conftest import miss
 
 ROOT = Path(__file__).parents[4]
@@ -63,10 +74,10 @@ def test_a_claim_is_decided_where_chance_allows(noise: float, verdicts: tuple[st
     """True ones are confirmed, false ones refuted, and much noise decides neither."""
     found = results(lambda at: at**-0.5, noise)
     said = (
-        best_of(found, "low", ("high",)),
-        best_of(found, "high", ("low",)),
-        is_falling(found, "low"),
-        is_falling(found, "low", rises=True),
+        check_lowest(found, "low", ("high",)),
+        check_lowest(found, "high", ("low",)),
+        check_falling(found, "low"),
+        check_falling(found, "low", rises=True),
     )
 
     assert tuple(one.verdict for one in said) == verdicts
@@ -75,7 +86,7 @@ def test_a_claim_is_decided_where_chance_allows(noise: float, verdicts: tuple[st
 @pytest.mark.parametrize(("printed", "verdict"), [(-0.5, "confirmed"), (-1.5, "refuted")])
 def test_a_power_is_told_from_another(printed: float, verdict: str) -> None:
     """Of a line that goes by the root."""
-    found = power(results(lambda at: at**-0.5, 0.02), "p", "low", printed, 0.1)
+    found = check_power(results(lambda at: at**-0.5, 0.02), "p", "low", printed, 0.1)
 
     assert found.verdict == verdict
 
@@ -93,50 +104,52 @@ def test_a_best_value_lies_between_the_ends(heights: tuple[int, ...], verdict: s
         for at, height in enumerate(heights)
     )
 
-    assert least_within("a")(found).verdict == verdict
+    assert make_inner_least_check("a")(found).verdict == verdict
 
 
 def test_every_paper_has_figures_and_names_find_them() -> None:
     """By the whole name, by its beginning, by the paper, and all."""
-    names = [one.name for one in find(["all"])]
+    names = [one.name for one in find_figures(["all"])]
 
     assert {name.partition("-")[0] for name in names} == set(PAPERS)
-    assert [one.name for one in find(["thermal-3"])] == [f"thermal-3{letter}" for letter in "abcd"]
-    assert [one.name for one in find(["pyramid-1", "pyramid-1"])] == ["pyramid-1"]
-    assert names == list(table())
+    assert [one.name for one in find_figures(["thermal-3"])] == [
+        f"thermal-3{letter}" for letter in "abcd"
+    ]
+    assert [one.name for one in find_figures(["pyramid-1", "pyramid-1"])] == ["pyramid-1"]
+    assert names == list(load_figures())
 
 
 @pytest.mark.parametrize("name", list(ELSEWHERE))
 def test_a_figure_that_is_none_here_says_where_it_is(name: str) -> None:
     """And what it names is there."""
     with pytest.raises(OperatorFault, match=f"{name} has no numbers of its own: .*") as told:
-        find([name])
+        find_figures([name])
     named = re.findall(r"notebooks/\w+\.py|\w+-(?:table)?\d", str(told.value))[1:]
 
-    assert any(one in table() or (ROOT / one).exists() for one in named)
-    assert name not in table()
+    assert any(one in load_figures() or (ROOT / one).exists() for one in named)
+    assert name not in load_figures()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", list(table()))
+@pytest.mark.parametrize("name", list(load_figures()))
 def test_a_run_gives_numbers_that_follow_from_its_task(name: str) -> None:
     """Finite ones, the same again: seeds go by the task and by nothing else."""
-    task = table()[name].tasks(2, 3, True, "")[-1]._replace(scale=0.01)
-    ours, played = play([task])
+    task = load_figures()[name].list_tasks(2, 3, True, "")[-1]._replace(scale=0.01)
+    ours, played = run_tasks([task])
 
-    assert ours == code()
+    assert ours == hash_code()
     assert played[task]
     assert np.isfinite([one.value for one in played[task]]).all()
-    assert played == play([task])[1]
+    assert played == run_tasks([task])[1]
 
 
 TASKS = [Task("thermal-3b", ("m", 20), run, 5) for run in range(6)]
 
 
-def _play_all(order: Order) -> runs.Played:
+def _play_all(order: RunOptions) -> runs.Played:
     """Return every run; one that comes twice is a failure."""
     found: runs.Played = {}
-    for played in play_all(TASKS, order):
+    for played in run_all_tasks(TASKS, order):
         assert not found.keys() & played.keys()
         found |= played
     return found
@@ -144,7 +157,7 @@ def _play_all(order: Order) -> runs.Played:
 
 def test_processes_give_the_same_values() -> None:
     """A figure must not depend on how many were at work."""
-    alone, many = (_play_all(Order(jobs=jobs)) for jobs in (1, 2))
+    alone, many = (_play_all(RunOptions(jobs=jobs)) for jobs in (1, 2))
 
     assert alone == many
     assert list(alone) == TASKS
@@ -162,18 +175,18 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Task]:
 
     figure = Figure(
         "small", "a is below b", "none", "x", (("here",), ("there",)), work,
-        lambda found: best_of(found, "a", ("b",)), 4, (2, 0.5, ()),
+        lambda found: check_lowest(found, "a", ("b",)), 4, (2, 0.5, ()),
     )  # fmt: skip
     # A picture takes half a second.
-    monkeypatch.setattr(runs, "draw", lambda name, panels, path: path.write_text(name))
-    monkeypatch.setattr(runs, "table", lambda: {"small": figure})
-    monkeypatch.setattr("gateway.lab.reproduce.figures.table", lambda: {"small": figure})
+    monkeypatch.setattr(runs, "draw_panels", lambda name, panels, path: path.write_text(name))
+    monkeypatch.setattr(runs, "load_figures", lambda: {"small": figure})
+    monkeypatch.setattr("gateway.lab.reproduce.figures.load_figures", lambda: {"small": figure})
     return made
 
 
 def _make(folder: Path, **order: object) -> Results:
-    figures = list(runs.table().values())
-    ((_, found, finding),) = make(figures, Order(**order), folder, silent)  # type: ignore[arg-type]
+    figures = list(runs.load_figures().values())
+    ((_, found, finding),) = make_figures(figures, RunOptions(**order), folder, silent)  # type: ignore[arg-type]
     assert finding.verdict == "confirmed"
     return found
 
@@ -195,12 +208,14 @@ def test_runs_that_are_there_are_not_made_again(
     first, again = order(trials=3), order(trials=3)
     order(trials=4)
     order(trials=4, seed=2)
-    monkeypatch.setattr(runs, "code", lambda: "another")
+    monkeypatch.setattr(runs, "hash_code", lambda: "another")
     order(trials=4, seed=2)
     order(trials=4, seed=2)
 
     assert made == [6, 6, 8, 16, 24, 24]
-    assert first.mark("p, with a comma", "a", 1) == again.mark("p, with a comma", "a", 1)
+    assert first.compute_interval("p, with a comma", "a", 1) == again.compute_interval(
+        "p, with a comma", "a", 1
+    )
     assert {path.suffix for path in (tmp_path / "small").iterdir()} == {ending}
     assert (tmp_path / "small.png").exists()
     with (tmp_path / "small.csv").open(encoding="utf-8") as file:
@@ -236,15 +251,15 @@ def test_what_is_done_when_the_disk_is_full_stays_done(
 def test_a_cluster_that_is_not_there_is_named() -> None:
     """With distributed or without it, in one sentence that says what to do."""
     with pytest.raises(OperatorFault, match=r"--cluster tcp://127\.0\.0\.1:1 came but"):
-        list(play_all(TASKS, Order(cluster="tcp://127.0.0.1:1")))
+        list(run_all_tasks(TASKS, RunOptions(cluster="tcp://127.0.0.1:1")))
 
 
 def test_a_worker_with_another_heatveil_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its values would stand among ours, and nobody could make them again."""
-    monkeypatch.setattr(runs, "play", lambda tasks: ("another", {}))
+    monkeypatch.setattr(runs, "run_tasks", lambda tasks: ("another", {}))
 
     with pytest.raises(OperatorFault, match="another version of heatveil"):
-        list(play_all(TASKS, Order()))
+        list(run_all_tasks(TASKS, RunOptions()))
 
 
 @pytest.mark.long
@@ -257,7 +272,7 @@ def test_a_cluster_that_goes_away_is_told_and_what_is_done_came() -> None:
     tasks = [Task("thermal-3b", ("m", 20), run, 5) for run in range(400)]
     cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0")
     with cluster:
-        played = play_all(tasks, Order(cluster=cluster.scheduler_address))
+        played = run_all_tasks(tasks, RunOptions(cluster=cluster.scheduler_address))
         first = next(played)
         cluster.close()
         with pytest.raises(OperatorFault, match="finished runs are kept"):
@@ -274,12 +289,16 @@ def test_a_cluster_that_loses_workers_loses_and_doubles_nothing() -> None:
     except ImportError:
         miss("dask.distributed is not installed: pip install -e '.[cluster]'")
     tasks = [Task("thermal-3b", ("m", 20), run, 5) for run in range(60)]
-    alone = {task: values for some in play_all(tasks, Order()) for task, values in some.items()}
+    alone = {
+        task: values
+        for some in run_all_tasks(tasks, RunOptions())
+        for task, values in some.items()
+    }
     found, killed = dict[Task, list[Value]](), 0
     with LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", scheduler_port=0
     ) as cluster:
-        for some in play_all(tasks, Order(cluster=cluster.scheduler_address)):
+        for some in run_all_tasks(tasks, RunOptions(cluster=cluster.scheduler_address)):
             assert not found.keys() & some.keys()
             found |= some
             if killed < 2:  # the nanny begins another one
@@ -292,7 +311,9 @@ def test_a_cluster_that_loses_workers_loses_and_doubles_nothing() -> None:
 
 def test_a_file_is_one_square(tmp_path: Path) -> None:
     """The longer side fills it; all in one place, or none at all, is refused."""
-    rows = "".join(f"u{n},{3 * x:.6f},{y:.6f}\n" for n, (x, y) in enumerate(city(50, _world())))
+    rows = "".join(
+        f"u{n},{3 * x:.6f},{y:.6f}\n" for n, (x, y) in enumerate(draw_city(50, _world()))
+    )
     (tmp_path / "room.csv").write_text("user,x,y\n" + rows, "utf-8")
     (tmp_path / "one.csv").write_text("user,x,y\na,1,1\nb,1,1\n", "utf-8")
     places = read_square(tmp_path / "room.csv")
@@ -311,9 +332,9 @@ def test_a_person_with_many_points_is_spoken_of(tmp_path: Path) -> None:
     many.write_text("user,x,y\na,0,0\na,1,1\nb,0,1\n", "utf-8")
     one.write_text("user,x,y\na,0,0\nb,1,1\n", "utf-8")
 
-    assert "many.csv has 3 points of 2 users" in say_points(many)
-    assert "promised to a point" in say_points(many)
-    assert not say_points(one)
+    assert "many.csv has 3 points of 2 users" in describe_repeated_users(many)
+    assert "promised to a point" in describe_repeated_users(many)
+    assert not describe_repeated_users(one)
 
 
 def _world() -> np.random.Generator:
@@ -327,11 +348,11 @@ def test_gazes_are_read_as_salicon_publishes_them(tmp_path: Path) -> None:
     told = {"images": [{"id": 7, "width": 640, "height": 480}], "annotations": seen}
     path.write_text(json.dumps(told))
 
-    assert gazes_of(path)[0][0] == pytest.approx(np.array([[0, 0], [639 / 640, 479 / 480]]))
+    assert read_gazes(path)[0][0] == pytest.approx(np.array([[0, 0], [639 / 640, 479 / 480]]))
     assert len(read_square(path)) == 2
-    assert "fixations.json has 2 points of 1 users" in say_points(path)
+    assert "fixations.json has 2 points of 1 users" in describe_repeated_users(path)
     task = Task("pyramid-8", ("gazes", 1, "1"), 3, 1, points=str(path))
-    assert set(gather_gazes(task, 5, _world()).ravel()) <= set(gazes_of(path)[0][0].ravel())
+    assert set(gather_gazes(task, 5, _world()).ravel()) <= set(read_gazes(path)[0][0].ravel())
 
 
 @pytest.mark.parametrize("fixations", [[[481, 1]], [[0, 1]], "none", [[1]]])
@@ -343,7 +364,7 @@ def test_other_gazes_are_refused(tmp_path: Path, fixations: object) -> None:
     path.write_text(json.dumps(told))
 
     with pytest.raises(OperatorFault, match="Salicon's fixations"):
-        gazes_of(path)
+        read_gazes(path)
 
 
 # `heatveil reproduce`: the list, figures with their files, the table of claims.
@@ -357,7 +378,7 @@ def test_the_list_names_every_figure(heatveil: Command) -> None:
     said = heatveil("reproduce")
 
     assert said.status == 0
-    assert [line.split()[0] for line in said.out.splitlines()[1:-1]] == list(table())
+    assert [line.split()[0] for line in said.out.splitlines()[1:-1]] == list(load_figures())
 
 
 @pytest.mark.long

@@ -10,25 +10,31 @@ from edge.core.entropy import Tape
 from edge.core.records import Grid
 from gateway.lab.reproduce import disk_traces as traces
 from gateway.lab.reproduce.disk import (
-    area,
+    compute_shrunken_area,
     compute_true_epsilon,
-    count_cells,
+    count_inner_cells,
     count_inside,
     count_untouched,
-    list_crossed,
+    list_crossed_cells,
 )
-from gateway.lab.reproduce.disk_peers import CONTENDERS, Setting, calibrate, privacy, recover
-from gateway.lab.reproduce.disk_traces import Walks, walk
+from gateway.lab.reproduce.disk_peers import (
+    CONTENDERS,
+    Setting,
+    calibrate_subset,
+    find_privacy,
+    recover_map,
+)
+from gateway.lab.reproduce.disk_traces import Walks, draw_walks
 from gateway.lab.reproduce.figures import Task
-from gateway.lab.reproduce.people import count
+from gateway.lab.reproduce.people import count_in_cells
 from gateway.lab.reproduce.quadtree import PLACES, ROUGH, Visitors
 from gateway.lab.reproduce.ranks import (
+    average_groups,
     draw_values,
-    generalise,
-    l1_and_l2,
+    make_sorted_maps,
     measure_error,
+    measure_l1_and_l2,
     recover_sorted,
-    sorted_maps,
 )
 from physics.points import histogram, normal
 from recovery.distance import wasserstein2
@@ -40,7 +46,8 @@ from recovery.quadtree import Query, plan
 def test_the_printed_area_is_negative_and_above_one_as_often_as_was_counted() -> None:
     """Of 200 radii 188 and 192, by an enumeration that is not ours; first 3 and 6."""
     areas = {
-        radius: [area(cell, radius) for cell in list_crossed(radius)] for radius in range(1, 201)
+        radius: [compute_shrunken_area(cell, radius) for cell in list_crossed_cells(radius)]
+        for radius in range(1, 201)
     }
     negative = [radius for radius, found in areas.items() if min(found, default=0) < 0]
     above = [radius for radius, found in areas.items() if max(found, default=0) > 1]
@@ -70,17 +77,17 @@ def test_the_printed_mechanism_gives_more_than_it_promises() -> None:
 
 def test_theorem_four_counts_crossed_cells_too() -> None:
     """3 for 1 at radius 3, 17 for 13 at 7; the paper's own figure has 13."""
-    assert (count_inside(3), count_cells(3).high) == (3, 1)
-    assert (count_inside(7), count_cells(7).high) == (17, 13)
+    assert (count_inside(3), count_inner_cells(3).high) == (3, 1)
+    assert (count_inside(7), count_inner_cells(7).high) == (17, 13)
     assert all(
-        count_inside(b) == count_cells(b).high + count_cells(b).mixed
+        count_inside(b) == count_inner_cells(b).high + count_inner_cells(b).mixed
         for b in range(2, 60)
         if b not in _ON_EDGE
     )
 
 
 # Where the circle runs through a cell's middle: the list has it, and it is inside.
-_ON_EDGE = {b for b in range(2, 60) if len(list_crossed(b)) != count_cells(b).mixed}
+_ON_EDGE = {b for b in range(2, 60) if len(list_crossed_cells(b)) != count_inner_cells(b).mixed}
 
 
 def test_theorem_two_is_right() -> None:
@@ -113,7 +120,7 @@ def people(users: int = 20_000) -> np.ndarray:
 
 def error(name: str, epsilon: tuple[int, int], users: int = 20_000) -> float:
     truth = people(users)
-    found = recover(name, truth, Setting(SHAPE, epsilon), np.random.default_rng(7))
+    found = recover_map(name, truth, Setting(SHAPE, epsilon), np.random.default_rng(7))
     assert found.shape == truth.shape
     assert found.min() >= 0
     assert found.sum() == pytest.approx(1)
@@ -132,7 +139,7 @@ def test_the_product_of_marginals_comes_to_the_product_of_marginals(name: str) -
     """It loses what is between the axes and nothing else."""
     truth = people()
     product = np.outer(truth.sum(axis=1), truth.sum(axis=0))
-    found = recover(name, truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
+    found = recover_map(name, truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
 
     assert 5 * wasserstein2(product, found, normalise=True) < 0.12
 
@@ -140,7 +147,7 @@ def test_the_product_of_marginals_comes_to_the_product_of_marginals(name: str) -
 @pytest.mark.parametrize("name", [name for name in CONTENDERS if name != "SEM-Geo-I"])
 def test_no_local_mechanism_tells_more_than_epsilon(name: str) -> None:
     """The worst log-ratio is had from the channel itself, not from what was asked."""
-    told = privacy(name, SHAPE, (7, 2))
+    told = find_privacy(name, SHAPE, (7, 2))
 
     assert 3.3 < told.worst_log_ratio <= 3.5
     assert 0.5 < told.local_privacy_cells < 2.7
@@ -150,8 +157,11 @@ def test_no_local_mechanism_tells_more_than_epsilon(name: str) -> None:
 @pytest.mark.long
 def test_the_peer_of_another_notion_stands_at_equal_local_privacy_and_tells_far_more() -> None:
     """The number beside it is the reason why it is not called better."""
-    disk, subset = privacy("DAM", (15, 15), (7, 2)), privacy("SEM-Geo-I", (15, 15), (7, 2))
-    size, _, _ = calibrate((15, 15), (7, 2))
+    disk, subset = (
+        find_privacy("DAM", (15, 15), (7, 2)),
+        find_privacy("SEM-Geo-I", (15, 15), (7, 2)),
+    )
+    size, _, _ = calibrate_subset((15, 15), (7, 2))
 
     assert size == 2  # the paper's 7 has no solution
     assert subset.local_privacy_cells == pytest.approx(disk.local_privacy_cells)
@@ -169,14 +179,14 @@ def world(seed: int = 1) -> np.random.Generator:
 @pytest.fixture(scope="module")
 def walks() -> Walks:
     """Return walks over a hill that is not in the middle."""
-    return walk(0.6 * normal(40_000, world()), world(2), walks=400, side=60, longest=40)
+    return draw_walks(0.6 * normal(40_000, world()), world(2), walks=400, side=60, longest=40)
 
 
 def test_a_walk_goes_where_the_points_are() -> None:
     """From the middle of three cells in a row, nine in ten go to the fuller end."""
     left, middle, right = [0.1, 0.5], [0.5, 0.5], [0.9, 0.5]
     points = np.array([left] * 9 + [middle] + [right])
-    made = walk(points, world(), walks=3_000, side=3, longest=2)
+    made = draw_walks(points, world(), walks=3_000, side=3, longest=2)
     starts, ends = made.places[0::2, 0], made.places[1::2, 0]
     share = (ends[starts == 0.5] == 0.1).mean()
 
@@ -191,7 +201,7 @@ def far(truth: np.ndarray, found: np.ndarray) -> float:
 @pytest.mark.parametrize("way", [traces.estimate_ldptrace, traces.estimate_pivottrace])
 def test_a_boundless_epsilon_gives_the_map_of_points(walks: Walks, way: object) -> None:
     """With nothing hidden the two programs must find where people are, the right way round."""
-    truth = count(walks.places, 5)
+    truth = count_in_cells(walks.places, 5)
     told = way(walks, 5, 20_000.0, world())  # type: ignore[operator]
     nothing = far(truth, np.ones((5, 5)))
 
@@ -234,7 +244,7 @@ def test_lengths_and_steps_of_ldptrace_are_unbiased() -> None:
 def test_groups_of_even_places_cost_k_over_four_n() -> None:
     """Section 5.3, and with nearly no noise nothing else is left of the error."""
     places = np.arange(1000) / 999
-    grouped = generalise(places, 50)
+    grouped = average_groups(places, 50)
     found = recover_sorted(places, Fraction(16), 50, b"a")
 
     assert np.abs(grouped - places).mean() == pytest.approx(50 / 4000, rel=0.01)
@@ -256,9 +266,12 @@ def test_all_maps_of_a_plane_are_of_one_crowd() -> None:
     """Each of total one, and nearer to it than a map of nothing; the hybrid is the nearest."""
     points = np.clip(np.random.default_rng(4).normal(0.4, 0.1, (4000, 2)), 0, 0.999)
     truth = np.histogram2d(points[:, 1], points[:, 0], 16, [[0, 1]] * 2)[0] / 4000
-    off = {name: l1_and_l2(truth, mass)[0] for name, mass in sorted_maps(points, 16).items()}
+    off = {
+        name: measure_l1_and_l2(truth, mass)[0]
+        for name, mass in make_sorted_maps(points, 16).items()
+    }
 
-    assert max(off.values()) < l1_and_l2(truth, np.full((16, 16), 1 / 256))[0]
+    assert max(off.values()) < measure_l1_and_l2(truth, np.full((16, 16), 1 / 256))[0]
     assert min(off, key=off.__getitem__) == "sorted, then counted"
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.lab.thermal_days import rooms
-from gateway.lab.thermal_days.rooms import make_model, room_of
-from gateway.lab.thermal_days.run import play
+from gateway.lab.thermal_days.rooms import load_room, make_model
+from gateway.lab.thermal_days.run import play_day
 from tests import sites
 
 ROOM = f"""
@@ -110,6 +110,8 @@ def lived(written: Callable[..., Path]) -> Callable[..., Any]:
     """Return what plays the room's day: `lived((old, new), seed=3)`."""
 
     def run(*changes: tuple[str, str], seed: int | None = 3, estimator: str = "auto") -> Any:
-        return play(make_model(room_of(written(*changes)), estimator), seed, lambda name: None)
+        return play_day(
+            make_model(load_room(written(*changes)), estimator), seed, lambda name: None
+        )
 
     return run

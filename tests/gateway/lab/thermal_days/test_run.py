@@ -12,8 +12,13 @@ from edge.core.entropy import Tape
 from edge.core.pixels import subtract_baseline
 from edge.core.records import Reading
 from edge.mechanisms import thermal
-from gateway.lab.thermal_days.day import Living, average_recent_watts
-from gateway.lab.thermal_days.rooms import find_first_visit_s, make_model, room_of, rounds_s
+from gateway.lab.thermal_days.day import LivingRoom, average_recent_watts
+from gateway.lab.thermal_days.rooms import (
+    find_first_visit_s,
+    list_round_times_s,
+    load_room,
+    make_model,
+)
 from gateway.settings import config
 from physics.rooms import model
 from physics.rooms.day import day
@@ -28,10 +33,10 @@ NOISY = ('"8/1"', '"1/1000"')
 
 def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..., Path]) -> None:
     """What went in is what is stored, went out, or was blown out; people by their watts."""
-    room = room_of(written())
+    room = load_room(written())
     whole, views = day(room, np.random.default_rng(1)), np.zeros((1, 240))
-    living = Living(room, whole, views)
-    living.go(room.day.until_s)
+    living = LivingRoom(room, whole, views)
+    living.advance(room.day.until_s)
     stored, powered = living._run.balance.stored_j, living._run.balance.powered_j
     given = sum(track.joules for track in whole.tracks)
 
@@ -51,7 +56,7 @@ def test_what_the_wire_carries_is_the_device_s_own_report_of_the_counts(
     played = lived(seed=5)
     rng = Tape(b"simulate 5")
     for moment, release in zip(played.moments, played.releases, strict=True):
-        counts = played.read.counts[played.lived.step_of(moment.at_s)]
+        counts = played.read.counts[played.lived.find_step(moment.at_s)]
         exponent = thermal.Params(*release.round.params).exponent
         payloads = [
             thermal.report(
@@ -72,7 +77,7 @@ def test_the_noise_is_that_of_the_calibration(lived: Callable[..., Any]) -> None
     sigma_k = calibrate_query(played.query).sigma
     rest = [
         np.ldexp(np.array(release.values, float), -exponent)
-        - played.read.above_k(played.lived.step_of(moment.at_s))
+        - played.read.subtract_level_k(played.lived.find_step(moment.at_s))
         for moment, release in zip(played.moments, played.releases, strict=True)
     ]
     assert np.std(rest) == pytest.approx(sigma_k, rel=4 / np.sqrt(2 * 36))
@@ -89,9 +94,9 @@ def test_one_promise_whichever_way_it_is_asked(
         f'[room]\nplan = "{room.name}"\n[heat]\n[sensors]\n[privacy]\nepsilon = "8/1"\n'
         'delta = "1/100000"\nprotect_distance_m = 0.5\nreadings = 3\n'
     )
-    asked = make_model(room_of(room)).query
+    asked = make_model(load_room(room)).query
     assert asked is not None
-    always = config.query(config.load(deployment))
+    always = config.make_query(config.load_deployment(deployment))
     assert 1 <= calibrate_query(always).sensitivity / calibrate_query(asked).sensitivity < 1.02
     same = ("grid", "sensors", "epsilon", "delta", "step", "intensity_max", "sources_max")
     assert all(getattr(always, name) == getattr(asked, name) for name in same)
@@ -120,7 +125,7 @@ def test_a_map_is_held_against_the_heat_of_the_hour_before(
     written: Callable[..., Path], at_h: float, share: float
 ) -> None:
     """Ada comes at ten past ten: of an hour's heat, the share of it that she was there."""
-    room = room_of(written())
+    room = load_room(written())
     lived = day(room, np.random.default_rng(1))
     there = average_recent_watts(room, lived, 3600 * at_h, 3600.0).sum()
     whole = average_recent_watts(room, lived, 3600 * 12.0, 3600.0).sum()
@@ -137,7 +142,7 @@ def parted(written: Callable[..., Path]) -> Room:
     """Return the small room with a partition, and a door that is shut for a while."""
     opened = ((0.0, 10.4 * 3600), (11.2 * 3600, 1e6))
     return replace(
-        room_of(written()),
+        load_room(written()),
         walls=(Wall((1.5, 0.0), (1.5, 3.0), 100.0, "plasterboard"),),
         doors=(Door((1.5, 2.0), 1.0, 40.0, opened),),
     )
@@ -148,8 +153,8 @@ def parted(written: Callable[..., Path]) -> Room:
 def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> None:
     """To round-off, soon after somebody came and late, before the door has moved and after."""
     made, today = make_model(parted), day(parted, np.random.default_rng(1))
-    living = Living(parted, today, made.views)
-    living.go(3600 * until_h)
+    living = LivingRoom(parted, today, made.views)
+    living.advance(3600 * until_h)
     there, empty = living.seen_k
     step_s, views = parted.day.step_s, made.views.reshape(-1, *plan(parted).shape)
     stretches = [
@@ -180,7 +185,7 @@ def test_noise_is_for_the_readings_own_doors(parted: Room) -> None:
     wide, foot = (one for one in responses if one is not None)
     nth = wide.within(2)
 
-    assert len(rounds_s(parted, 3, 110.0)) == 3
+    assert len(list_round_times_s(parted, 3, 110.0)) == 3
     assert "each of 3 readings" in wide.doors
     assert foot.changes.joint[nth] < 0.97 * wide.changes.joint[nth]
     assert not foot.through_walls

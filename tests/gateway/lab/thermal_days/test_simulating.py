@@ -14,13 +14,13 @@ import pytest
 from PIL import Image
 from pyarrow import parquet
 
-from gateway.cli.devices.fleet import stand
+from gateway.cli.devices.fleet import make_scenery
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
 from gateway.lab.thermal_days import files, picture, run
 from gateway.lab.thermal_days.scene import Scene
-from gateway.mechanisms.thermal.granting import grant
-from gateway.mechanisms.worlds import Seen
+from gateway.mechanisms.thermal.granting import make_first_limits
+from gateway.mechanisms.worlds import FleetInputs
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
@@ -168,7 +168,7 @@ def test_a_result_without_a_place_is_refused_before_the_day(
     """Not at its end."""
     path = written()
     monkeypatch.chdir(path.parent)
-    monkeypatch.setattr(run, "play", lambda *_: pytest.fail("the day was lived"))
+    monkeypatch.setattr(run, "play_day", lambda *_: pytest.fail("the day was lived"))
     said = heatveil("simulate", path, flag, given)
 
     assert says in said.refusal
@@ -230,27 +230,31 @@ def site(written: Callable[..., Path], mosquitto: Mqtt) -> Path:
 def test_rounds_feel_a_room_as_it_lives(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From before Ada comes to hours later, in seconds; the devices recorded it empty."""
     monkeypatch.setattr("gateway.service.serving.Solver", Unsolved)
-    deployment = config.load(site)
-    query = config.query(deployment)
+    deployment = config.load_deployment(site)
+    query = config.make_query(deployment)
     world, room = np.random.default_rng(1), site.with_name("room.toml")
-    scene = stand(deployment, query, Seen(scene=room, speed=3600.0, since="10:00"), world)
+    scene = make_scenery(
+        deployment, query, FleetInputs(scene=room, speed=3600.0, since="10:00"), world
+    )
     assert isinstance(scene, Scene)
     there_k, empty_k = scene._living.seen_k
     assert np.array_equal(there_k, empty_k)  # and warmed by the heater, since eight
     assert empty_k.max() > 0.5
-    made, place = enrol.enrol_fleet("scene", 12), budgets.keep_in_memory()
-    budgets.provision(made, grant(query, deployment.rounds.every_s), place)
-    fleet = scene.fleet(budgets.boot(made.secrets, place).devices)
+    made, place = enrol.enrol_fleet("scene", 12), budgets.keep_slots_in_memory()
+    budgets.write_first_budgets(made, make_first_limits(query, deployment.rounds.every_s), place)
+    fleet = scene.make_fleet(budgets.boot_devices(made.secrets, place).devices)
     events: list[dict[str, Any]] = []
     threads = set(threading.enumerate())
     with (
-        scene.living(fleet) as said,
+        scene.run_scene(fleet) as said,
         Crowd(deployment.mqtt, fleet),
-        Service(deployment, enrol.derive_devices(made.secrets), on_event=events.append) as service,
+        Service(
+            deployment, enrol.derive_gateway_half(made.secrets), on_event=events.append
+        ) as service,
     ):
         assert "lives from 10:00 to 14:00, 3600 times as fast as the clock" in said
         assert "only this simulation knows: Ada " in said
-        service.run()
+        service.run_rounds()
     assert set(threading.enumerate()) <= threads
     sent = [event["values"] for event in events if event["kind"] == "release"]
 
@@ -290,7 +294,7 @@ def test_a_room_that_does_not_fit_is_refused(
     """Before anything is on the broker; a deployment without a plan needs no more than to fit."""
     room = written(change) if change else written()
     site = room.with_name("site.toml")
-    site.write_text(config.sample().replace("count = 50", "count = 12"))
+    site.write_text(config.make_sample().replace("count = 50", "count = 12"))
     said = heatveil("fleet", "--config", site, "--scene", room, *words)
 
     assert says in said.refusal

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway.cli.devices.fleet import stand
+from gateway.cli.devices.fleet import make_scenery
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find, first_limits
-from gateway.mechanisms.flags import query_of
-from gateway.mechanisms.places import crowd_of, measure_sides
-from gateway.mechanisms.worlds import Inputs, Seen
+from gateway.mechanisms import find_mechanism, make_first_limits
+from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.places import load_crowd, measure_grid_sides
+from gateway.mechanisms.worlds import FleetInputs, Inputs
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from recovery.disk import plan
 
-query = partial(query_of, find("disk"))
+query = partial(make_query, find_mechanism("disk"))
 
 WORLD = np.random.default_rng(1)
 
@@ -34,19 +34,19 @@ def _file(folder: Path, *rows: str, header: str = "user,x,y") -> Inputs:
 def test_x_goes_across_and_y_down(tmp_path: Path) -> None:
     """The map of a city must not come out turned over."""
     asked = query(grid="4x2")
-    found = crowd_of(asked, _file(tmp_path, "ann,0.9,0.1", "bob,0.1,0.9"), WORLD)
+    found = load_crowd(asked, _file(tmp_path, "ann,0.9,0.1", "bob,0.1,0.9"), WORLD)
 
     assert found.truth.tolist() == [[0, 0, 0, 1], [1, 0, 0, 0]]
-    said = [reading.values for reading in found.readings(plan(asked, []))]
+    said = [reading.values for reading in found.read_devices(plan(asked, []))]
     assert said == [(3, 0), (0, 1)]
 
 
 def test_with_a_length_points_are_in_metres(tmp_path: Path) -> None:
     """Eight metres in four columns: 5 m is in the third; three rows are six metres."""
     asked = query(grid="4x3", length=8)
-    found = crowd_of(asked, _file(tmp_path, "ann,5,5.9"), WORLD)
+    found = load_crowd(asked, _file(tmp_path, "ann,5,5.9"), WORLD)
 
-    assert measure_sides(asked.grid).tolist() == [8, 6]
+    assert measure_grid_sides(asked.grid).tolist() == [8, 6]
     assert np.argwhere(found.truth).tolist() == [[2, 2]]
     assert found.outside == 0
 
@@ -54,15 +54,15 @@ def test_with_a_length_points_are_in_metres(tmp_path: Path) -> None:
 def test_who_stands_outside_answers_from_the_border(tmp_path: Path) -> None:
     """Dropping somebody would tell that he is outside; the file's maker hears of it."""
     inputs = _file(tmp_path, "ann,1.1,0.5", "bob,-3,0.5", "eve,0.5,0.5")
-    found = crowd_of(query(grid="5x5"), inputs, WORLD)
+    found = load_crowd(query(grid="5x5"), inputs, WORLD)
 
     assert found.truth[2].tolist() == [1, 0, 1, 0, 1]
-    assert "2 of the points stand beyond the grid" in found.beyond()
+    assert "2 of the points stand beyond the grid" in found.describe_exceptions()
 
 
 def test_the_far_border_of_the_unit_square_is_of_it(tmp_path: Path) -> None:
     """Whoever scales points to the unit square has one at exactly 1, who is in the last cell."""
-    found = crowd_of(query(grid="5x5"), _file(tmp_path, "ann,1.0,1.0", "eve,0.5,0.5"), WORLD)
+    found = load_crowd(query(grid="5x5"), _file(tmp_path, "ann,1.0,1.0", "eve,0.5,0.5"), WORLD)
 
     assert np.argwhere(found.truth).tolist() == [[2, 2], [4, 4]]
     assert found.outside == 0
@@ -72,7 +72,7 @@ def test_with_readings_each_user_walks_through_his_rows(tmp_path: Path) -> None:
     """In the file's order, whoever stands between; who has no more rows stays."""
     inputs = _file(tmp_path, "ann,0.1,0", "bob,0.9,0", "ann,0.6,0", "ann,0.3,0")
     asked = query(grid="10", epsilon="3/1", settings=["readings=3"])
-    found = crowd_of(asked, inputs, WORLD)
+    found = load_crowd(asked, inputs, WORLD)
 
     assert found.cells.tolist() == [[1, 9], [6, 9], [3, 9]]
     assert found.truth.sum() == 6
@@ -87,35 +87,37 @@ Heatveil = Any
 def square(tmp_path: Path) -> Deployment:
     """Return a deployment of three people on eight metres by four."""
     path = tmp_path / "site.toml"
-    text = config.sample("disk").replace("devices = 2000", "devices = 3")
+    text = config.make_sample("disk").replace("devices = 2000", "devices = 3")
     text = text.replace("cells = [15, 15]", "cells = [4, 2]").replace("30.0", "8.0")
     text = text.replace("quorum = 20", "quorum = 2")
     path.write_text(text.replace("readings = 1", "readings = 2"))
-    return config.load(path)
+    return config.load_deployment(path)
 
 
-def stood(deployment: Deployment, seen: Seen) -> Any:
-    return stand(deployment, config.query(deployment), seen, np.random.default_rng(4))
+def stood(deployment: Deployment, seen: FleetInputs) -> Any:
+    return make_scenery(deployment, config.make_query(deployment), seen, np.random.default_rng(4))
 
 
 def devices(deployment: Deployment, count: int) -> Any:
     """Return so many devices that were enrolled for it, each with its budget."""
-    made, place = enrol.enrol_fleet(deployment.site.name, count), budgets.keep_in_memory()
-    budgets.provision(made, first_limits(deployment, config.query(deployment)), place)
-    return budgets.boot(made.secrets, place).devices
+    made, place = enrol.enrol_fleet(deployment.site.name, count), budgets.keep_slots_in_memory()
+    budgets.write_first_budgets(
+        made, make_first_limits(deployment, config.make_query(deployment)), place
+    )
+    return budgets.boot_devices(made.secrets, place).devices
 
 
 def test_everybody_stands_where_the_file_says(square: Deployment, tmp_path: Path) -> None:
     """In metres; who has several points stands at each in turn, and who is outside at the edge."""
     points = tmp_path / "points.csv"
     points.write_text("user,x,y\na,0.5,0.5\nb,7.9,3.9\nc,3.0,99\n")
-    there = stood(square, Seen(points=str(points)))
-    fleet = there.fleet(devices(square, 3))
+    there = stood(square, FleetInputs(points=str(points)))
+    fleet = there.make_fleet(devices(square, 3))
 
     cells = [fleet.read(name, None) for name in fleet.names]
     assert cells == [(0, 0), (3, 1), (1, 1)]
     assert [fleet.read(name, None) for name in fleet.names] == cells
-    with there.living(fleet) as said:
+    with there.run_scene(fleet) as said:
         assert "1 of the points stands beyond the grid" in said
         assert "only this simulation knows: 33% near " in said
 
@@ -124,24 +126,28 @@ def test_who_has_no_device_is_told_of(square: Deployment, tmp_path: Path) -> Non
     """The map leaves them out, and would say nothing."""
     points = tmp_path / "points.csv"
     points.write_text("user,x,y\na,1,1\nb,7,3\nc,3,3\nd,5,1\n")
-    there = stood(square, Seen(points=str(points)))
+    there = stood(square, FleetInputs(points=str(points)))
 
-    with there.living(there.fleet(devices(square, 3))) as said:
+    with there.run_scene(there.make_fleet(devices(square, 3))) as said:
         assert "has 4 people and the deployment 3 devices: the first 3 have one" in said
 
 
 @pytest.mark.parametrize(
     ("seen", "words"),
     [
-        (Seen(sources_random=2), "--sources-random describes warmth"),
-        (Seen(since="08:00"), "--from describes warmth"),
-        (Seen(points="nowhere.csv"), "nowhere.csv cannot be read"),
-        (Seen(points="two.csv"), "two.csv has 2 people but"),
-        (Seen(points="thrice.csv"), "[privacy] readings = 3"),
+        (FleetInputs(sources_random=2), "--sources-random describes warmth"),
+        (FleetInputs(since="08:00"), "--from describes warmth"),
+        (FleetInputs(points="nowhere.csv"), "nowhere.csv cannot be read"),
+        (FleetInputs(points="two.csv"), "two.csv has 2 people but"),
+        (FleetInputs(points="thrice.csv"), "[privacy] readings = 3"),
     ],
 )
 def test_what_no_person_has_is_refused(
-    square: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: Seen, words: str
+    square: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    seen: FleetInputs,
+    words: str,
 ) -> None:
     """It would do nothing unnoticed."""
     monkeypatch.chdir(tmp_path)
@@ -156,10 +162,10 @@ def test_what_no_person_has_is_refused(
 def test_a_thermometer_has_no_points(tmp_path: Path) -> None:
     """And says what it has."""
     path = tmp_path / "site.toml"
-    path.write_text(config.sample())
-    deployment = config.load(path)
+    path.write_text(config.make_sample())
+    deployment = config.load_deployment(path)
     with pytest.raises(OperatorFault, match="--points normal came, but the deployment measures"):
-        stood(deployment, Seen(points="normal"))
+        stood(deployment, FleetInputs(points="normal"))
 
 
 def test_the_commands_go_together(square: Deployment, tmp_path: Path, heatveil: Heatveil) -> None:

@@ -14,13 +14,13 @@ from edge.core import wire
 from edge.host import post
 from edge.mechanisms.disk import Table, outer
 from edge.mechanisms.disk_half import draw
-from gateway.mechanisms import find
-from gateway.mechanisms.disk.words import guesses
-from gateway.mechanisms.flags import query_of
+from gateway.mechanisms import find_mechanism
+from gateway.mechanisms.disk.words import compute_guesses
+from gateway.mechanisms.flags import make_query
 from gateway.settings import config
 from recovery.disk import plan
 
-query = partial(query_of, find("disk"))
+query = partial(make_query, find_mechanism("disk"))
 
 CASES = [
     ("4x3", "2/1", ["radius=1"]),
@@ -78,7 +78,7 @@ def test_chances_are_those_of_every_draw_of_a_device(
 ) -> None:
     """The device's own draws, each gone through, know nothing of convolutions."""
     round = _coarse(plan(query(grid=grid, epsilon=epsilon, settings=settings), []))
-    law, told = _law(round), guesses(round)
+    law, told = _law(round), compute_guesses(round)
     answers = {answer for row in law.values() for answer in row}
 
     right = sum(max(row.get(o, 0) for row in law.values()) for o in answers) / len(law)
@@ -102,7 +102,7 @@ def test_chances_are_those_of_every_draw_of_a_device(
 def test_a_large_map_still_has_its_chances() -> None:
     """All pairs of cells are out of reach there; the best guess is not."""
     round = plan(query(grid="64x64", epsilon="5/1"), [])
-    told = guesses(round)
+    told = compute_guesses(round)
 
     assert told.off_cells is None
     assert told.right is not None
@@ -178,7 +178,7 @@ def test_a_round_that_no_device_can_read_is_refused_with_the_reason(
 def test_other_windows_are_told_and_drawn(heatveil: Callable[..., Any], tmp_path: Path) -> None:
     """A day, a week and a year in epsilon, and what is left of it for one answer."""
     site, picture = tmp_path / "gateway.toml", tmp_path / "windows.png"
-    text = config.sample("disk").replace("readings = 1 ", "readings = 26\nwindow_h = 24 ")
+    text = config.make_sample("disk").replace("readings = 1 ", "readings = 26\nwindow_h = 24 ")
     site.write_text(text.replace('epsilon = "7/2"', 'epsilon = "13/1"'))
 
     told = heatveil("calibrate", site, "--plot", picture)

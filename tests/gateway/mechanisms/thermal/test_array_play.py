@@ -9,10 +9,10 @@ import pytest
 
 from edge.core.records import Grid
 from gateway.cli import main
-from gateway.cli.play import Files
+from gateway.cli.play import ResultFiles
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.arrays import play_frames
-from gateway.mechanisms.thermal.picture import Picture, draw
+from gateway.mechanisms.thermal.picture import Picture, draw_picture
 from recovery.maps.heatmap import from_npz
 
 DOORWAY, CEILING = "grideye8x8_doorway.npz", "grideye8x8_ceiling.npz"
@@ -42,17 +42,17 @@ def clips(path: Path, clip: str | None, background: str | None, fit: str | None)
 
 
 @pytest.fixture(scope="module")
-def doorway(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Files]:
+def doorway(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], ResultFiles]:
     """Play people who walk through a door, once for all the tests that look at it."""
     folder = tmp_path_factory.mktemp("doorway")
-    files = Files(folder / "map.npz", folder / "scores.json", folder / "frame.png")
+    files = ResultFiles(folder / "map.npz", folder / "scores.json", folder / "frame.png")
     given = clips(data / "thermal" / DOORWAY, "two_people", "background", "one_person")
     return play_frames(**given, epsilon="1000/1", seed=1, files=files), files
 
 
 @pytest.mark.long
 def test_a_doorway_tells_nothing_at_epsilon_one_and_nearly_all_at_a_hundred(
-    doorway: tuple[list[str], Files],
+    doorway: tuple[list[str], ResultFiles],
 ) -> None:
     """The honest answer: an epsilon that hides a step hides the person, and the table says so."""
     _, files = doorway
@@ -67,7 +67,7 @@ def test_a_doorway_tells_nothing_at_epsilon_one_and_nearly_all_at_a_hundred(
 
 
 @pytest.mark.long
-def test_the_files_of_a_play_of_frames_are_whole(doorway: tuple[list[str], Files]) -> None:
+def test_the_files_of_a_play_of_frames_are_whole(doorway: tuple[list[str], ResultFiles]) -> None:
     """Scripts read them; what nobody can know is null, never nought."""
     _, files = doorway
     assert files.out is not None
@@ -91,7 +91,7 @@ def test_the_blur_of_real_people_is_near_a_gaussian(data: Path, tmp_path: Path) 
         "grideye1_28_nopeople_light",
         "grideye4_30_1people_nolight",
     )
-    files = Files(scores=tmp_path / "scores.json")
+    files = ResultFiles(scores=tmp_path / "scores.json")
     play_frames(**given, frames_count=8, label=1, seed=1, files=files)
     found = json.loads((tmp_path / "scores.json").read_text())
     rows = {row["epsilon"]: row for row in found["by_epsilon"]}
@@ -179,7 +179,7 @@ def test_there_is_a_picture_of_every_outcome(
     path = tmp_path / "veil.png"
     warmth = np.array([0.2, 0.1])
     mass = heat / 2 if mapped else None
-    draw(
+    draw_picture(
         Picture(
             grid, heat if known else None, warmth if known else None, places, sent, mass, TITLES
         ),

@@ -14,7 +14,7 @@ from matplotlib.image import imread
 
 from edge.mechanisms.thermal import Params, bits
 from gateway.mechanisms.thermal import calibrate_numbers
-from gateway.mechanisms.thermal.granting import grant
+from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.settings import config
 from recovery.thermal import plan
 
@@ -24,7 +24,7 @@ Command = Callable[..., Any]
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     path = tmp_path / "site.toml"
-    path.write_text(config.sample())
+    path.write_text(config.make_sample())
     return path
 
 
@@ -82,9 +82,9 @@ def test_what_is_calibrated_is_what_is_asked_and_what_devices_get(
 ) -> None:
     """One file, three readers: calibrate, the gateway's rounds, the devices' limits."""
     found = json.loads(heatveil("calibrate", site, "--json").out)
-    deployed = config.load(site)
-    query = config.query(deployed)
-    asked, limits = plan(query, []), grant(query, deployed.rounds.every_s)
+    deployed = config.load_deployment(site)
+    query = config.make_query(deployed)
+    asked, limits = plan(query, []), make_first_limits(query, deployed.rounds.every_s)
     params = Params(*asked.params)
 
     assert found["variance_grains"] == params.variance == limits.variance
@@ -132,7 +132,7 @@ def test_the_printed_formula_never_stands_alone(heatveil: Command, tmp_path: Pat
 
 
 def coarse(site: Path, step: str, epsilon: str = "8/1") -> Path:
-    text = config.sample().replace('adc_step = "1/128"', f'adc_step = "{step}"')
+    text = config.make_sample().replace('adc_step = "1/128"', f'adc_step = "{step}"')
     site.write_text(text.replace('epsilon = "8/1"', f'epsilon = "{epsilon}"'))
     return site
 
@@ -176,7 +176,7 @@ def test_the_picture_is_drawn_and_replaces_no_input(
     assert heatveil("calibrate", site, "--plot", picture).status == 0
     assert imread(picture).shape[0] > plain[0]  # one panel more: what other windows would cost
     assert heatveil("calibrate", site, "--plot", site).status == 1
-    assert site.read_text() == config.sample()
+    assert site.read_text() == config.make_sample()
 
 
 @pytest.mark.long
@@ -217,7 +217,7 @@ def test_the_ways_to_take_the_background_away_stand_side_by_side(
     heatveil: Command, site: Path
 ) -> None:
     """One costs nothing, one costs noise, one costs the map: whoever chooses sees all three."""
-    text = config.sample().replace("# background = ", "background = ")
+    text = config.make_sample().replace("# background = ", "background = ")
     site.write_text(text.replace("# background_k", "background_k").replace("# empty_r", "empty_r"))
     found = json.loads(heatveil("calibrate", "--config", site, "--json").out)
     sigmas = {row["name"]: row["sigma_for_the_promise"] for row in found["what_if"]}

@@ -19,10 +19,10 @@ from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault
-from gateway.mechanisms.summary import find_most, format_place, say_most
+from gateway.mechanisms.summary import describe_warmest_places, find_warmest_places, format_place
 from gateway.mechanisms.thermal import granting
-from gateway.mechanisms.thermal.granting import convert_budget, grant
-from gateway.mechanisms.thermal.words import in_words
+from gateway.mechanisms.thermal.granting import convert_budget_to_epsilon, make_first_limits
+from gateway.mechanisms.thermal.words import describe_promise
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan
 
@@ -42,7 +42,7 @@ QUERY = Query(
 
 def test_a_device_answers_as_often_as_was_promised_and_never_again() -> None:
     """The planned rounds, numbered as a gateway does, through a real device."""
-    limits, slots = grant(QUERY, 0.0), Ram()
+    limits, slots = make_first_limits(QUERY, 0.0), Ram()
     who = rootkeys.identity("lab", "n", ROOT, SITE_KEY, 3)
     provision(slots, who.state_key, rootkeys.first_chain(ROOT), limits)
     budget = Budget(slots, who.state_key)
@@ -64,11 +64,11 @@ def test_what_a_whole_budget_can_buy_is_within_the_promise(
 ) -> None:
     """Prices are rounded up to nano-rho, and the sum of them must still be what was promised."""
     query = dataclasses.replace(QUERY, readings=readings, epsilon=epsilon)
-    limits = grant(query, 3600.0)
+    limits = make_first_limits(query, 3600.0)
 
     promised, rho = epsilon[0] / epsilon[1], Fraction(limits.budget, NANO)
     exact = Fraction(limits.square, 2 * limits.variance) * readings
-    assert convert_budget(limits.budget, QUERY.delta) <= promised
+    assert convert_budget_to_epsilon(limits.budget, QUERY.delta) <= promised
     assert readings == 1 or zcdp_epsilon(rho, 1e-5) <= promised  # the looser currency too
     assert exact <= rho < exact + Fraction(readings, NANO)
 
@@ -82,12 +82,12 @@ def test_one_nano_rho_more_than_the_promise_is_not_granted(
     less = dataclasses.replace(made, variance=made.variance * 9999 // 10000)
     monkeypatch.setattr(granting, "calibrate_query", lambda query: less)
     with pytest.raises(OperatorFault, match=r"epsilon 0\.10000\d+, but 0\.1 is promised"):
-        grant(query, 0.0)
+        make_first_limits(query, 0.0)
 
 
 def test_the_planned_noise_is_the_least_and_its_price_the_round_s_own() -> None:
     """A limit above the plan would refuse it, one below would let a forged Round lower it."""
-    limits, planned = grant(QUERY, 3600.0), plan(QUERY, [])
+    limits, planned = make_first_limits(QUERY, 3600.0), plan(QUERY, [])
     params = thermal.Params(*planned.params)
     cost = price(limits, params.exponent, params.variance)
 
@@ -102,27 +102,27 @@ def test_the_pace_leaves_room_for_messages_that_are_late_by_turns(
     every_s: float, pace_ms: int
 ) -> None:
     """Half of the time between rounds: a gateway that keeps its cadence is never refused."""
-    assert grant(QUERY, every_s).pace_ms == pace_ms
+    assert make_first_limits(QUERY, every_s).pace_ms == pace_ms
 
 
 def test_a_promise_finer_than_a_budget_can_count_is_refused() -> None:
     """A thousand readings that cost less than a nano-rho each cannot be told apart from none."""
     query = dataclasses.replace(QUERY, epsilon=(1, 1000), readings=1000)
     with pytest.raises(OperatorFault, match="for fewer readings"):
-        grant(query, 0.0)
+        make_first_limits(query, 0.0)
 
 
 def test_arrays_that_were_enrolled_for_exact_noise_are_told_of() -> None:
     """They would refuse rounds that are paid; thermometers draw exactly whatever is asked."""
     tables = dataclasses.replace(QUERY, sampler="table")
-    exact, right = grant(QUERY, 0.0), grant(tables, 0.0)
+    exact, right = make_first_limits(QUERY, 0.0), make_first_limits(tables, 0.0)
 
     with pytest.raises(OperatorFault, match="wall, which has 16 readings, was enrolled for exact"):
-        granting.check_tables(tables, {"wall": 16}, {"wall": exact})
-    granting.check_tables(tables, {"wall": 16, "door": 7}, {"wall": right, "door": exact})
-    granting.check_tables(QUERY, {"wall": 16}, {"wall": exact})
+        granting.check_tables_allowed(tables, {"wall": 16}, {"wall": exact})
+    granting.check_tables_allowed(tables, {"wall": 16, "door": 7}, {"wall": right, "door": exact})
+    granting.check_tables_allowed(QUERY, {"wall": 16}, {"wall": exact})
     tighter = right._replace(version=2, exponent=right.exponent + 1, variance=4 * right.variance)
-    granting.check_tables(tables, {"wall": 16}, {"wall": tighter})
+    granting.check_tables_allowed(tables, {"wall": 16}, {"wall": tighter})
 
 
 @pytest.mark.parametrize(
@@ -135,19 +135,19 @@ def test_arrays_that_were_enrolled_for_exact_noise_are_told_of() -> None:
 )
 def test_devices_that_were_enrolled_for_less_are_told_of(change: dict[str, object]) -> None:
     """They would answer, for the noise is wider, and count too little against their budgets."""
-    held = {"node-0": grant(QUERY, 0.0)}
+    held = {"node-0": make_first_limits(QUERY, 0.0)}
     more = dataclasses.replace(QUERY, **change)  # type: ignore[arg-type]
 
     with pytest.raises(OperatorFault, match="node-0 would count .* enrol again"):
-        granting.check_held(more, held)
-    granting.check_held(QUERY, held)
-    granting.check_held(QUERY, {"node-0": grant(more, 0.0)})
-    granting.check_held(QUERY, {})
+        granting.check_price_counted(more, held)
+    granting.check_price_counted(QUERY, held)
+    granting.check_price_counted(QUERY, {"node-0": make_first_limits(more, 0.0)})
+    granting.check_price_counted(QUERY, {})
 
 
 def test_rounds_that_devices_would_refuse_for_their_pace_are_not_begun() -> None:
     """Each would be paid for and answered by nobody; to the millisecond, and slower is fine."""
-    held = {"node-0": grant(QUERY, 20.0)}
+    held = {"node-0": make_first_limits(QUERY, 20.0)}
 
     for every_s in (10.0, 20.0, 3600.0):
         capped.check_pace(every_s, held)
@@ -163,7 +163,7 @@ ROOM = Query(Grid((80, 1), 250), (50,), 4.0, (8, 1), protect_distance_m=0.5, wal
 
 
 def _said(query: Query) -> str:
-    return " ".join(in_words(query, plan(query, []).guarantee))
+    return " ".join(describe_promise(query, plan(query, []).guarantee))
 
 
 def test_the_chance_is_that_of_the_best_test() -> None:
@@ -192,7 +192,7 @@ def test_more_epsilon_is_never_told_as_more_hidden(epsilon: tuple[int, int]) -> 
 
 def test_what_is_not_protected_is_always_said() -> None:
     """The last sentence is the first that a reviewer looks for."""
-    assert in_words(LINE, plan(LINE, []).guarantee)[-1].startswith("Not protected: ")
+    assert describe_promise(LINE, plan(LINE, []).guarantee)[-1].startswith("Not protected: ")
 
 
 GRID = Grid((80, 1), 250)
@@ -207,7 +207,7 @@ def _heat(*given: float) -> np.ndarray:
 
 def test_neighbouring_cells_are_one_place() -> None:
     """A person whose warmth fell into two cells is not two people."""
-    (place,) = find_most(_heat(8, 0.5, 9, 0.5), GRID)
+    (place,) = find_warmest_places(_heat(8, 0.5, 9, 0.5), GRID)
 
     assert place.at == pytest.approx([2.25])
     assert place.share == pytest.approx(1)
@@ -243,7 +243,7 @@ def test_places_are_said_with_the_greatest_share_first(
     mass: np.ndarray, grid: Grid, middles: bool, said: str
 ) -> None:
     """Whoever reads only the first has read the most."""
-    assert say_most(mass, grid, middles=middles) == said
+    assert describe_warmest_places(mass, grid, middles=middles) == said
 
 
 def test_a_hair_does_not_change_how_a_place_is_written() -> None:

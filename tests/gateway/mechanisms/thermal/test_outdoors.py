@@ -11,12 +11,12 @@ import pytest
 
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find, flags
-from gateway.mechanisms.flags import query_of
-from gateway.mechanisms.thermal.deployment import first_round
-from gateway.mechanisms.thermal.vacant import find_outdoor_temperature
-from gateway.service.drawing import vacancy_of
-from gateway.service.serving import clock_jumped, level_s
+from gateway.mechanisms import find_mechanism, flags
+from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.thermal.deployment import plan_first_round
+from gateway.mechanisms.thermal.vacant import load_outdoor_temperature
+from gateway.service.drawing import find_vacancy
+from gateway.service.serving import has_clock_jumped, read_level_time_s
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from gateway.settings.roomfile import Vacancy
@@ -33,7 +33,7 @@ def test_weather_is_straight_between_readings_and_unknown_in_gaps(tmp_path: Path
         "time,celsius\n0,1.0\n3600,3.0\n2000,nan\n1970-01-01T02:00:00+00:00,5.0\n7300,inf\n"
         "30000,9.0\n31000,"
     )
-    at, notes = find_outdoor_temperature(path, 0.0, 10 * HOUR_S)
+    at, notes = load_outdoor_temperature(path, 0.0, 10 * HOUR_S)
 
     assert [at(second) for second in (0, 1800, 7200)] == [1.0, 2.0, 5.0]
     assert at(9000) is None  # five hours to the next
@@ -41,16 +41,16 @@ def test_weather_is_straight_between_readings_and_unknown_in_gaps(tmp_path: Path
     assert at(30000 + 4 * HOUR_S) is None
     assert len(notes) == 1
     assert "weather.csv tells nothing of" in notes[0]
-    assert find_outdoor_temperature(path, 0.0, 7200.0)[1] == []
+    assert load_outdoor_temperature(path, 0.0, 7200.0)[1] == []
 
 
 def test_a_weather_file_that_is_not_there_is_told_and_stops_nothing(tmp_path: Path) -> None:
     """The room file's own weather is its prior."""
-    at, notes = find_outdoor_temperature(tmp_path / "none.csv", 0.0, 1.0)
+    at, notes = load_outdoor_temperature(tmp_path / "none.csv", 0.0, 1.0)
 
     assert at(0.0) is None
     assert "none.csv cannot be read" in notes[0]
-    assert find_outdoor_temperature(None, 0.0, 1.0)[1] == []
+    assert load_outdoor_temperature(None, 0.0, 1.0)[1] == []
 
 
 @pytest.mark.parametrize(
@@ -71,20 +71,20 @@ def test_a_device_says_when_its_level_was_recorded_or_nothing(
     said: bytes, at_s: float | None
 ) -> None:
     """Its `meta` is not signed, so nothing in it may do more harm than to a map."""
-    assert level_s(said) == at_s
-    assert not clock_jumped(said)
+    assert read_level_time_s(said) == at_s
+    assert not has_clock_jumped(said)
 
 
 class Kept:
     """A store with one round in it."""
 
-    def opened_s(self, name: bytes) -> float:
+    def find_opened_s(self, name: bytes) -> float:
         return NINE_S - 5 * HOUR_S  # it was asked again
 
-    def answered_s(self, name: bytes) -> float:
+    def find_answered_s(self, name: bytes) -> float:
         return NINE_S
 
-    def load_vacant(self) -> bytes:
+    def load_empty_room(self) -> bytes:
         return b"state"
 
 
@@ -96,12 +96,12 @@ def deployment(folder: Path, room: str = "", sensors: str = "background_k = 6.0"
         f'[site]\nname = "lab"\n[room]\nplan = "room.toml"\n{room}\n[heat]\n[sensors]\n{sensors}\n'
         '[privacy]\nepsilon = "8/1"\ndelta = "1/100000"\nprotect_distance_m = 0.5\nreadings = 3\n'
     )
-    return config.load(path)
+    return config.load_deployment(path)
 
 
 def asked(made: Deployment, told_s: Mapping[str, float] = {}) -> Vacancy | None:
-    devices = enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets)
-    return vacancy_of(made, devices, Kept(), told_s, b"name")  # type: ignore[arg-type]
+    devices = enrol.derive_gateway_half(enrol.enrol_fleet("lab", 12).secrets)
+    return find_vacancy(made, devices, Kept(), told_s, b"name")  # type: ignore[arg-type]
 
 
 def test_levels_and_hours_are_those_of_the_sensors_and_of_the_clock_here(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_levels_and_hours_are_those_of_the_sensors_and_of_the_clock_here(tmp_pat
 def test_a_virtual_room_has_a_clock_of_its_own(tmp_path: Path) -> None:
     """It begins when its devices recorded their level, and a minute is an hour there."""
     made = deployment(tmp_path, 'begins = "07:00"\nspeed = 60')
-    names = [*enrol.derive_devices(enrol.enrol_fleet("lab", 12).secrets).by_name]
+    names = [*enrol.derive_gateway_half(enrol.enrol_fleet("lab", 12).secrets).by_name]
     found = asked(made, dict.fromkeys(names, NINE_S - 180))
 
     assert found.at_s == NINE_S - 2 * HOUR_S + 3 * HOUR_S
@@ -137,14 +137,14 @@ def test_nothing_is_taken_from_a_level_that_follows(tmp_path: Path) -> None:
 def test_what_a_room_without_a_file_has_no_use_for_is_refused(tmp_path: Path, key: str) -> None:
     """It would do nothing unnoticed."""
     path = tmp_path / "site.toml"
-    path.write_text(config.sample().replace("cells = 80", f"cells = 80\n{key}"))
+    path.write_text(config.make_sample().replace("cells = 80", f"cells = 80\n{key}"))
     with pytest.raises(OperatorFault, match="stands beside no plan"):
-        config.load(path)
+        config.load_deployment(path)
 
 
 # Flags and settings: what becomes of each, and what is refused.
 
-query = partial(query_of, find("thermal"))
+query = partial(make_query, find_mechanism("thermal"))
 
 
 def test_without_flags_the_query_is_the_papers() -> None:
@@ -205,9 +205,9 @@ def test_a_setting_that_means_nothing_is_refused(setting: str, says: str) -> Non
 
 def test_a_length_makes_cells_of_whole_millimetres() -> None:
     """Twenty metres in eighty cells are cells of 250 mm, the same on every device."""
-    assert flags.grid("80", 20.0) == ((80, 1), 250)
+    assert flags.make_grid("80", 20.0) == ((80, 1), 250)
     with pytest.raises(OperatorFault, match="whole millimetres"):
-        flags.grid("100", 3.3333)
+        flags.make_grid("100", 3.3333)
 
 
 def test_what_cannot_fit_in_memory_is_refused_before_it_is_tried() -> None:
@@ -220,4 +220,4 @@ def test_what_cannot_fit_in_memory_is_refused_before_it_is_tried() -> None:
 def test_numbers_beyond_all_computing_are_the_operators_fault(intensity: str) -> None:
     """An overflow deep in the calibration is no bug of ours, and no board has such grains."""
     with pytest.raises(OperatorFault, match=r"none that a sensor has|too large to compute"):
-        first_round(query(settings=[f"intensity_max={intensity}"]))
+        plan_first_round(query(settings=[f"intensity_max={intensity}"]))

@@ -98,8 +98,10 @@ def test_a_round_without_a_map_shows_nothing_old(
 ) -> None:
     """What was warm an hour ago must not stand beside the new round's number."""
     announcer = make()
-    announcer.event(MAP)
-    announcer.event({"kind": "map", "number": 8, "seconds": 1, "mass": None, "credible": None})
+    announcer.take_event(MAP)
+    announcer.take_event(
+        {"kind": "map", "number": 8, "seconds": 1, "mass": None, "credible": None}
+    )
     found = broker.value(STATE)
 
     assert found["round"] == 8
@@ -114,7 +116,7 @@ def test_nothing_a_device_said_and_no_device_s_name_is_passed_on(
     alarm = {"kind": "alarm", "alarms": [{"device": "node-3", "why": "went back", "times": 1}]}
     shut_out = {"kind": "quarantine", "devices": [{"device": "node-4", "why": "x", "since_s": 1}]}
     for event in (RELEASE, alarm, shut_out, sick(), MAP | {"devices": ["node-5"]}):
-        announcer.event(event)
+        announcer.take_event(event)
     said = b"".join(broker.retained.values())
 
     assert b"node" not in said
@@ -126,10 +128,10 @@ def test_health_does_not_make_an_old_result_look_new(
 ) -> None:
     """Every message on its topic begins the time of `expire_after` anew."""
     announcer = make(expire_s=60)
-    announcer.event(MAP)
+    announcer.take_event(MAP)
     broker.sent.clear()
     for ready in (False, True, True):
-        announcer.event(sick(ready))
+        announcer.take_event(sick(ready))
 
     assert broker.sent == [HEALTH, HEALTH]
     assert broker.value(HEALTH) == {"problem": "OFF", "parts": {}}
@@ -140,14 +142,14 @@ def test_a_result_that_has_expired_is_not_sent_again(
 ) -> None:
     """Home Assistant, started again, would show it as new."""
     announcer = make(expire_s=60)
-    announcer.event(MAP)
+    announcer.take_event(MAP)
     broker.sent.clear()
-    announcer.heard("homeassistant/status", b"online")
+    announcer.take_message("homeassistant/status", b"online")
     assert STATE in broker.sent
     broker.sent.clear()
     now_s = time.monotonic()
     monkeypatch.setattr("time.monotonic", lambda: now_s + 61)
-    announcer.heard("homeassistant/status", b"online")
+    announcer.take_message("homeassistant/status", b"online")
 
     assert CONFIG in broker.sent
     assert STATE not in broker.sent
@@ -158,11 +160,11 @@ def test_a_map_is_as_old_as_its_round_only_where_it_is_told_again(
 ) -> None:
     """The clock of the day may be set while a round is under way, and its map is new."""
     late = MAP | {"closed_s": time.time() - 3600}
-    make(expire_s=60).event(late)
+    make(expire_s=60).take_event(late)
     assert STATE not in broker.retained
     fresh = make(expire_s=60)
-    fresh.event({"kind": "round", "number": 7})
-    fresh.event(late)
+    fresh.take_event({"kind": "round", "number": 7})
+    fresh.take_event(late)
 
     drawn = datetime.fromisoformat(broker.value(STATE)["drawn"])
     assert drawn.timestamp() == pytest.approx(time.time(), abs=60)
@@ -176,9 +178,9 @@ def test_a_map_that_comes_after_other_rounds_is_new_and_counts_from_its_own(
     for number, lag_s in ((7, 300.0), (9, 100.0)):
         for after_s in (0, 100, 200):
             monkeypatch.setattr("time.monotonic", lambda s=now_s + after_s: s)
-            announcer.event({"kind": "round", "number": 7 + after_s // 100})
+            announcer.take_event({"kind": "round", "number": 7 + after_s // 100})
         monkeypatch.setattr("time.monotonic", lambda: now_s + 300)
-        announcer.event(MAP | {"number": number, "closed_s": time.time() - 3600})
+        announcer.take_event(MAP | {"number": number, "closed_s": time.time() - 3600})
 
         assert broker.value(STATE)["lag"] == lag_s
         drawn = datetime.fromisoformat(broker.value(STATE)["drawn"])
@@ -192,9 +194,9 @@ def test_only_a_greeting_makes_it_say_all_again(
     announcer = make(prefix="ha")
     assert announcer.births == ("ha/status", "homeassistant/status")
     for topic, payload in (("ha/status", b"offline"), ("other", b"online")):
-        announcer.heard(topic, payload)
+        announcer.take_message(topic, payload)
     assert broker.sent == []
-    announcer.heard("ha/status", b"online")
+    announcer.take_message("ha/status", b"online")
 
     assert "ha/device/heatveil_lab/config" in broker.sent
 
@@ -205,12 +207,12 @@ def test_what_is_disabled_is_taken_back_and_nothing_more_is_said(
     """Otherwise the entities stay "unavailable" in somebody's dashboard for ever."""
     first = make()
     first.announce_all()
-    first.event(MAP)
+    first.take_event(MAP)
     assert set(broker.retained) == {CONFIG, STATE, AVAILABLE}
     second = make(enabled=False)
     second.announce_all()
-    second.event(MAP)
-    second.offline()
+    second.take_event(MAP)
+    second.publish_offline()
 
     assert broker.retained == {}
     assert second.births == ()
@@ -342,11 +344,11 @@ def test_the_announcement_is_the_golden_one(name: str, monkeypatch: pytest.Monke
     """Every entity is known to somebody's dashboard by its ids: they change on purpose alone."""
     monkeypatch.setattr(homeassistant, "version", lambda _: "0.0.0")
     topic, golden = (
-        homeassistant.config_topic(deployment(name)),
+        homeassistant.make_config_topic(deployment(name)),
         Path(__file__).with_name("golden.json"),
     )
 
-    said = homeassistant.message(deployment(name))
+    said = homeassistant.make_announcement(deployment(name))
     # It drops a whole device for one key that the published schema does not know.
     jsonschema.validate(said, SCHEMA, cls=jsonschema.Draft202012Validator)
     assert said == json.loads(golden.read_text())[topic]
@@ -358,7 +360,7 @@ def test_every_template_finds_its_value_in_the_state() -> None:
     values = {name: number for number, name in enumerate(homeassistant.NAMES, 100)}
     health = {"problem": "ON", "parts": {"broker": "gone"}}
     rendered = {}
-    for key, one in homeassistant.message(deployment("plane"))["components"].items():
+    for key, one in homeassistant.make_announcement(deployment("plane"))["components"].items():
         value = health if key == "problem" else values
         rendered[key] = environment.from_string(one["value_template"]).render(value_json=value)
 
@@ -369,18 +371,18 @@ def test_every_template_finds_its_value_in_the_state() -> None:
 def test_the_share_comes_with_what_it_is_off_by(tmp_path: Path) -> None:
     """To two digits, of the cell that is named and of no other."""
     path = tmp_path / "site.toml"
-    path.write_text(config.sample("disk"))
-    said = homeassistant.message(config.load(path))["components"]
+    path.write_text(config.make_sample("disk"))
+    said = homeassistant.make_announcement(config.load_deployment(path))["components"]
     sd = [[0.01, 0.0234], [0.3, 0.3]]
     results = homeassistant.Results(GRID)
     template = SandboxedEnvironment().from_string(said["sd"]["value_template"])
 
     assert template.render(value_json=results.values) == "None"
-    assert results.take({**SHARES, "sd": sd}, NOW, 5.0)
+    assert results.take_event({**SHARES, "sd": sd}, NOW, 5.0)
     assert results.values["share"] == 60
     assert template.render(value_json=results.values) == "2.3"
     results = homeassistant.Results(GRID)
-    results.take({**SHARES, "sd": None}, NOW, 5.0)
+    results.take_event({**SHARES, "sd": None}, NOW, 5.0)
     assert template.render(value_json=results.values) == "None"
 
 
@@ -395,8 +397,10 @@ SHARES = {"kind": "map", "number": 3, "mass": [[0.1, 0.6], [0.2, 0.1]], "credibl
 def said(tmp_path: Path) -> dict[str, Any]:
     """Return the components that are announced of the sample of people."""
     path = tmp_path / "site.toml"
-    path.write_text(config.sample("disk"))
-    found: dict[str, Any] = homeassistant.message(config.load(path))["components"]
+    path.write_text(config.make_sample("disk"))
+    found: dict[str, Any] = homeassistant.make_announcement(config.load_deployment(path))[
+        "components"
+    ]
     return found
 
 
@@ -410,9 +414,9 @@ def test_of_people_only_what_may_be_named_is_announced() -> None:
     told = []
     for more in ({"blocks": {"level": 0.9, "rows": one}} for one in (rows, noise)):
         results = homeassistant.Results(GRID, middles=True)
-        results.take({**SHARES, **more}, NOW, 5.0)
+        results.take_event({**SHARES, **more}, NOW, 5.0)
         told.append([results.values[name] for name in ("x", "y", "share", "sd")])
-    results.take({**SHARES, **wrong}, NOW, 5.0)
+    results.take_event({**SHARES, **wrong}, NOW, 5.0)
     told.append([results.values[name] for name in ("x", "y", "share", "sd")])
 
     assert told == [[0.5, 1.0, 80, 6.1], [None] * 4, [None] * 4]
@@ -426,7 +430,7 @@ MORNING = datetime(2026, 11, 22, 8, tzinfo=UTC)
 def shown(**more: Any) -> dict[str, Any]:
     """Return what is shown of a map on a line, without the time at which it was."""
     results = homeassistant.Results(Grid((40, 1), 250))
-    results.take({"kind": "map", "number": 1, "mass": [[1.0] * 40], **more}, MORNING, 0.0)
+    results.take_event({"kind": "map", "number": 1, "mass": [[1.0] * 40], **more}, MORNING, 0.0)
     names = ("x", "y", "share", "sources", "error", "contradicted")
     return {name: results.values[name] for name in names}
 

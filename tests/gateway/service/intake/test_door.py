@@ -15,7 +15,7 @@ from gateway.service.intake import door, writer
 from gateway.service.intake.door import Door
 from gateway.service.intake.judge import Verdict
 from gateway.service.intake.outcomes import KINDS, DeadLetter, Receipt
-from gateway.service.intake.writer import describe
+from gateway.service.intake.writer import summarise_refusals
 from gateway.service.mqtt.connection import Message
 
 # Who is held to account for a message: the device on whose topic it came, and nobody else.
@@ -31,14 +31,14 @@ class Guard:
         self.told: list[str] = []
         self.shut = shut
 
-    def passes(self, device: str, size: int, now_s: float) -> bool:
+    def may_pass(self, device: str, size: int, now_s: float) -> bool:
         self.asked.append(device)
         return device != self.shut or not self.shut
 
-    def forged(self, device: str, now_s: float) -> None:
+    def count_forged(self, device: str, now_s: float) -> None:
         self.told.append(device)
 
-    def blocked(self, device: str) -> str:
+    def explain_block(self, device: str) -> str:
         return "it was shut out" if device == self.shut else ""
 
 
@@ -62,7 +62,7 @@ def test_a_device_is_not_charged_with_what_is_said_where_it_does_not_speak(
     """Else who may write anywhere near could have it shut out."""
     guard = Guard()
 
-    found = Door(home.devices, guard).sift([message(b"x" * 60, topic)] * 50, 1.0)
+    found = Door(home.devices, guard).sift_messages([message(b"x" * 60, topic)] * 50, 1.0)
 
     assert len(found.letters) == 50
     assert {one.kind for one in found.letters} <= {"topic", "unknown"}
@@ -75,7 +75,7 @@ def test_what_a_broker_retained_is_no_report(home: Any) -> None:
     good = message(home.answer(NAME, home.round()))
     guard = Guard()
 
-    found = Door(home.devices, guard).sift([good._replace(retained=True), good], 1.0)
+    found = Door(home.devices, guard).sift_messages([good._replace(retained=True), good], 1.0)
 
     assert [one.kind for one in found.letters] == ["retained"]
     assert [one.message for one in found.arrivals] == [good]
@@ -88,7 +88,7 @@ def test_what_is_no_frame_of_its_own_is_told_to_the_guard(home: Any) -> None:
     good = home.answer(NAME, plan)
     bad = [b"", b"x" * 60, good[:-1], bytes(20_000), good[:-1] + bytes([good[-1] ^ 1])]
 
-    found = Door(home.devices, guard).sift([message(one) for one in [*bad, good]], 1.0)
+    found = Door(home.devices, guard).sift_messages([message(one) for one in [*bad, good]], 1.0)
 
     assert guard.asked == [NAME] * 6
     assert guard.told == [NAME] * 5
@@ -100,8 +100,8 @@ def test_what_is_no_frame_of_its_own_is_told_to_the_guard(home: Any) -> None:
 def test_a_flood_has_one_row_a_minute_and_every_message_of_it_is_counted(home: Any) -> None:
     """Rows for each would be what the flood is for."""
     door, frames = Door(home.devices, Guard(NAME)), [message(b"x" * 60)] * 1000
-    first, second = door.sift(frames, 10.0), door.sift(frames, 20.0)
-    later = door.sift(frames, 71.0)
+    first, second = door.sift_messages(frames, 10.0), door.sift_messages(frames, 20.0)
+    later = door.sift_messages(frames, 71.0)
 
     for found, rows in ((first, 1), (second, 0), (later, 1)):
         assert len(found.letters) == rows
@@ -125,14 +125,14 @@ def whose(topic: str) -> str:
 
 def test_names_that_nobody_enrolled_are_one() -> None:
     """A flood of made-up names is one line, and none of them is in it."""
-    lines = describe([letter(f"made-up-{n}", "unknown") for n in range(5000)], whose)
+    lines = summarise_refusals([letter(f"made-up-{n}", "unknown") for n in range(5000)], whose)
 
     assert lines == [{"device": "unknown", "messages": 5000, "kinds": "unknown 5000"}]
 
 
 def test_nothing_of_a_message_is_in_it() -> None:
     """Whether it is a frame or a sentence about one, which may quote what came."""
-    lines = describe([letter("node-1", kind) for kind in KINDS], whose)
+    lines = summarise_refusals([letter("node-1", kind) for kind in KINDS], whose)
 
     assert "SECRET" not in str(lines)
     assert set(lines[0]) == {"device", "messages", "kinds"}
@@ -162,7 +162,7 @@ def agree(body: bytes) -> bool:
     """Hold both readers to one answer; return whether the quick one had one."""
     frame = signed(body)
     quick, said = door.read_report(frame, "node-0"), slow(frame)
-    assert door.has_valid_mac(frame, KEY, door.prefix(TOPIC))
+    assert door.has_valid_mac(frame, KEY, door.make_mac_prefix(TOPIC))
     if quick is not None:
         assert quick == said, frame.hex()
         assert [type(part) for part in quick] == [type(part) for part in said]
@@ -217,7 +217,7 @@ def test_receipts_are_those_of_the_wire() -> None:
     """A device reads them with edge's own code."""
     topic = wire.topic("testsite", "node-0", "receipt")
     for epoch, seq, taken in product(HEADS[:-1], HEADS[:-1], (True, False)):
-        packed = door.make_receipt(epoch, seq, taken, KEY, door.prefix(topic))
+        packed = door.make_receipt(epoch, seq, taken, KEY, door.make_mac_prefix(topic))
 
         assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
         assert unpack_receipt(packed, KEY, topic) == (epoch, seq, taken)
@@ -225,13 +225,13 @@ def test_receipts_are_those_of_the_wire() -> None:
 
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
     """Of the frame, the MAC, the topic or the key."""
-    frame, before = signed(b"\xa0"), door.prefix(TOPIC)
+    frame, before = signed(b"\xa0"), door.make_mac_prefix(TOPIC)
     for at in range(8 * len(frame)):
         other = bytearray(frame)
         other[at // 8] ^= 1 << at % 8
         assert not door.has_valid_mac(bytes(other), KEY, before)
     assert not door.has_valid_mac(frame, KEY[::-1], before)
-    assert not door.has_valid_mac(frame, KEY, door.prefix(TOPIC + "x"))
+    assert not door.has_valid_mac(frame, KEY, door.make_mac_prefix(TOPIC + "x"))
     assert frame[-16:] == hmac.digest(KEY, before + b"\xa0", "sha256")[:16]
 
 
@@ -245,7 +245,7 @@ class Bearer:
         self.settled: list[tuple[Any, Any]] = []
         self.published: list[tuple[str, bytes]] = []
 
-    def settle(self, said: Any, messages: Any) -> None:
+    def acknowledge_batch(self, said: Any, messages: Any) -> None:
         self.settled.append((list(said), [one.token for one in messages]))
 
     def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> None:
@@ -265,7 +265,7 @@ def test_each_bearer_lets_go_of_its_own_messages_and_receipts_go_out_once(home: 
     )
     batch = [(one, numbered(1)), (two, numbered(2)), (one, numbered(3))]
 
-    writer.settle(batch, verdict, writer.Packer(home.devices))
+    writer.acknowledge_verdict(batch, verdict, writer.ReceiptPacker(home.devices))
 
     said = [pair for bearer in (one, two) for pair in bearer.settled]
     assert [tokens for _, tokens in said] == [[(1, 1), (1, 3)], [(1, 2)]]
@@ -280,7 +280,9 @@ def test_a_receipt_that_was_lost_goes_out_so_that_the_broker_keeps_it(home: Any)
     """At QoS 1, for the device was away: it sent again because the first never reached it."""
     one, again = Bearer(), Receipt("node-0", 1, 4, True)
 
-    writer.settle([(one, numbered(1))], Verdict(None, again=[again]), writer.Packer(home.devices))
+    writer.acknowledge_verdict(
+        [(one, numbered(1))], Verdict(None, again=[again]), writer.ReceiptPacker(home.devices)
+    )
 
     assert [topic for topic, _ in one.published] == [wire.topic(SITE, "node-0", "receipt")]
     assert one.settled == [([], [(1, 1)])]
@@ -290,13 +292,13 @@ def test_who_sends_one_report_again_and_again_does_not_fill_our_memory(
     home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a broker has not acknowledged waits in memory: one of a device, and another later."""
-    packer, one = writer.Packer(home.devices), Bearer()
+    packer, one = writer.ReceiptPacker(home.devices), Bearer()
     now_s = [100.0]
     monkeypatch.setattr(writer.time, "monotonic", lambda: now_s[0])
     again = [Receipt("node-0", 1, 4, True)] * 50 + [Receipt("node-1", 1, 9, True)]
 
     for now_s[0] in (100.0, 105.0, 110.5):
-        writer.settle([(one, numbered(1))], Verdict(None, again=again), packer)
+        writer.acknowledge_verdict([(one, numbered(1))], Verdict(None, again=again), packer)
 
     assert len(one.published) == 2 * 2  # each device at first, and after ten seconds
     assert [len(said) for said, _ in one.settled] == [49, 51, 49]  # and all others plainly
@@ -304,4 +306,4 @@ def test_who_sends_one_report_again_and_again_does_not_fill_our_memory(
 
 def test_a_device_that_is_enrolled_no_longer_gets_none(home: Any) -> None:
     """It was removed while its message was in the batch: no key is there to sign with."""
-    assert writer.Packer(home.devices).pack([Receipt("gone", 1, 1, True)]) == []
+    assert writer.ReceiptPacker(home.devices).pack_receipts([Receipt("gone", 1, 1, True)]) == []

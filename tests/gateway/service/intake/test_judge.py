@@ -15,17 +15,17 @@ from gateway.service.intake.judge import (
     MESSAGES,
     NEVER,
     Verdict,
-    judge,
+    judge_reports,
     read_known,
-    reload_newest,
+    reload_newest_numbers,
 )
-from gateway.service.intake.outcomes import Alarm, DeadLetter, Known, Receipt, digest
+from gateway.service.intake.outcomes import Alarm, DeadLetter, KnownFacts, Receipt, hash_frame
 from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
 from gateway.service.rounds import OpenRound
 
 SITE = "testsite"
-NOTHING = Known({}, {}, frozenset())
+NOTHING = KnownFacts({}, {}, frozenset())
 
 
 def opened(home: Any, plan: Any) -> OpenRound:
@@ -62,7 +62,7 @@ def test_nothing_that_is_not_genuine_gets_past_the_door(home: Any) -> None:
 
 def judged(home: Any, plan: Any, arrivals: list[Arrival], **known: Any) -> Verdict:
     values = {"newest": {}, "known": NOTHING, "now_s": 1.0, **known}
-    return judge(arrivals, opened(home, plan), **values)
+    return judge_reports(arrivals, opened(home, plan), **values)
 
 
 def test_a_frame_that_comes_again_is_absorbed_and_receipted_again(home: Any) -> None:
@@ -71,7 +71,7 @@ def test_a_frame_that_comes_again_is_absorbed_and_receipted_again(home: Any) -> 
     first = arrival(home, "node-0", home.answer("node-0", plan))
 
     in_one_batch = judged(home, plan, [first, first])
-    stored = NOTHING._replace(seen={first.key: {digest(first.message.payload): True}})
+    stored = NOTHING._replace(seen={first.key: {hash_frame(first.message.payload): True}})
     later = judged(home, plan, [first], known=stored)
 
     assert len(in_one_batch.kept) == 1
@@ -138,11 +138,11 @@ def test_a_second_answer_to_an_older_round_is_charged_at_that_rounds_price(
     plan = home.round(1, rho=(1, 30))
     frame = home.fresh("node-0", epoch=2).answer(home.message(plan), lambda _: [1000])
     again, name = arrival(home, "node-0", frame), wire.name_of(plan)
-    known = Known({}, {name: Fraction(1, 30)}, frozenset({(name, "node-0")}))
+    known = KnownFacts({}, {name: Fraction(1, 30)}, frozenset({(name, "node-0")}))
     now = opened(home, home.round(open_number)) if open_number else None
 
-    verdict = judge([again], now, {again.who: (1, 1)}, known, 1.0)
-    first = judge([again], now, {}, known._replace(answered=frozenset()), 1.0)
+    verdict = judge_reports([again], now, {again.who: (1, 1)}, known, 1.0)
+    first = judge_reports([again], now, {}, known._replace(answered=frozenset()), 1.0)
 
     assert verdict.kept == []
     assert verdict.extra == [(name, (Fraction(1, 30), "node-0"), frame)]
@@ -155,7 +155,7 @@ def test_a_late_answer_and_one_to_another_round_are_refused(home: Any) -> None:
     answer = [arrival(home, "node-0", home.answer("node-0", plan))]
     late = judged(home, plan, answer, now_s=100.5)
     other = judged(home, home.round(2), answer)
-    none = judge(answer, None, {}, NOTHING, 1.0)
+    none = judge_reports(answer, None, {}, NOTHING, 1.0)
 
     assert "closed 0.5 s ago" in late.letters[0].why
     assert "it answers round" in other.letters[0].why
@@ -174,19 +174,19 @@ def test_other_bytes_than_a_refused_message_had_are_an_alarm(home: Any) -> None:
     frame = home.fresh("node-0", epoch=1).answer(home.message(plan), lambda _: [2000])
     second = arrival(home, "node-0", frame)
     name = wire.name_of(plan)
-    known = Known(
-        {second.key: {digest(b"what came late"): False}},
+    known = KnownFacts(
+        {second.key: {hash_frame(b"what came late"): False}},
         {name: Fraction(1, 50)},
         frozenset({(name, "node-0")}),
     )
 
-    verdict = judge([second], None, {second.who: (1, 1)}, known, 1.0)
+    verdict = judge_reports([second], None, {second.who: (1, 1)}, known, 1.0)
 
     assert "other bytes" in verdict.alarms[0].why
     assert len(verdict.extra) == 1
     # The control: what a broker hands over again, whatever became of it, is no alarm.
-    same = known._replace(seen={second.key: {digest(frame): False}})
-    again = judge([second], None, {second.who: (1, 1)}, same, 1.0)
+    same = known._replace(seen={second.key: {hash_frame(frame): False}})
+    again = judge_reports([second], None, {second.who: (1, 1)}, same, 1.0)
     assert (again.alarms, again.extra, again.letters) == ([], [], [])
     assert [one.taken for one in again.again] == [False]
 
@@ -198,9 +198,9 @@ def test_used_numbers_under_another_round_are_charged_at_its_price(home: Any) ->
     double = home.fresh("node-0", epoch=1).answer(home.message(second), lambda _: [2000])
     again = arrival(home, "node-0", double)
     assert again.key == used.key
-    stored = NOTHING._replace(seen={used.key: {digest(used.message.payload): True}})
+    stored = NOTHING._replace(seen={used.key: {hash_frame(used.message.payload): True}})
 
-    verdict = judge([again], opened(home, second), {used.who: (1, 1)}, stored, 1.0)
+    verdict = judge_reports([again], opened(home, second), {used.who: (1, 1)}, stored, 1.0)
 
     assert [one.charge.rho for one in verdict.extra] == [Fraction(1, 20)]
     assert len(verdict.alarms) == 1
@@ -256,7 +256,7 @@ def test_two_boards_of_one_name_are_told_from_one_that_went_back(home: Any) -> N
     told = []
     for epoch, seq in [(3, 1), (5, 1), (3, 2), (3, 3), (5, 2), (3, 4), (3, 5)]:
         verdict = judged(home, home.round(), [said(home, epoch, seq)], newest=newest, back=back)
-        verdict.settle(newest)
+        verdict.apply(newest)
         back.update(verdict.back)
         told += [("in turns" in alarm.why, alarm.why.split()[4]) for alarm in verdict.alarms]
 
@@ -272,7 +272,7 @@ def judge_leaps(home: Any, arrivals: list[Arrival], last: tuple[int, int] = LAST
     plan = home.round()
     newest = {arrivals[0].who: last} if last != NEVER else {}
     round = OpenRound(plan, wire.name_of(plan), 100.0, places)
-    return judge(arrivals, round, newest, NOTHING, 1.0)
+    return judge_reports(arrivals, round, newest, NOTHING, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -329,11 +329,11 @@ class Asked:
         self.keys: list[Any] = []
         self.answers: list[Any] = []
 
-    def known(self, keys: Any, answers: Any) -> Known:
+    def read_known(self, keys: Any, answers: Any) -> KnownFacts:
         self.keys, self.answers = list(keys), list(answers)
-        return Known({}, {}, frozenset())
+        return KnownFacts({}, {}, frozenset())
 
-    def newest(self) -> Any:
+    def read_newest_numbers(self) -> Any:
         return {("node-0", b"key!"): (2, 9)}
 
 
@@ -351,7 +351,7 @@ def test_whoever_may_have_come_before_is_asked_about(home: Any) -> None:
     """Numbers that are not above, another round, one that is over or answered, or none open."""
     plan, one = home.round(), arrival(home, "node-0", home.answer("node-0", home.round()))
     answered = opened(home, plan)
-    answered.settle({"node-0": one.report})
+    answered.add_reports({"node-0": one.report})
     cases = [
         (opened(home, plan), {one.who: (1, 1)}, 1.0),
         (opened(home, plan), {one.who: (5, 0)}, 1.0),
@@ -372,6 +372,6 @@ def test_a_commit_whose_answer_was_lost_is_remembered() -> None:
     """Its messages are handed over again, and must not pass for new."""
     newest = {("node-0", b"key!"): (1, 1), ("node-1", b"key!"): (4, 4)}
 
-    reload_newest(threading.Event(), Asked(), newest)
+    reload_newest_numbers(threading.Event(), Asked(), newest)
 
     assert newest == {("node-0", b"key!"): (2, 9), ("node-1", b"key!"): (4, 4)}

@@ -15,8 +15,8 @@ from edge.core import wire
 from edge.host import post
 from gateway.service.intake import writer
 from gateway.service.intake.judge import Verdict
-from gateway.service.intake.outcomes import Alarm, DeadLetter, Kept, Receipt
-from gateway.service.intake.writer import BATCH, Counting, Inbox, Intake
+from gateway.service.intake.outcomes import Alarm, CountedReport, DeadLetter, Receipt
+from gateway.service.intake.writer import BATCH, Inbox, Intake, IntakeCounts
 from gateway.service.mqtt.connection import Message
 from gateway.service.operate.health import Health
 from gateway.service.operate.metrics import Metrics
@@ -34,7 +34,7 @@ class Diary:
     def __init__(self) -> None:
         self.entries: list[tuple[str, Any]] = []
 
-    def settle(self, receipts: Any, messages: Any) -> None:
+    def acknowledge_batch(self, receipts: Any, messages: Any) -> None:
         self.entries += [("receipt", receipt) for receipt in receipts]
         self.entries += [("ack", message.token[1]) for message in messages]
 
@@ -68,11 +68,11 @@ class Desk:
     def open(self) -> None:
         places = {name: device.place for name, device in self.home.devices.by_name.items()}
         name = wire.name_of(self.plan)
-        self.intake.open(OpenRound(self.plan, name, time.monotonic() + 60, places))
+        self.intake.open_round(OpenRound(self.plan, name, time.monotonic() + 60, places))
 
     def bring(self, name: str, frame: bytes, packet: int = 1) -> None:
         message = Message(wire.topic(SITE, name, "data"), frame, (1, packet))
-        self.intake.put(self.diary, message)
+        self.intake.take_message(self.diary, message)
 
     def receipt(self, name: str, taken: bool) -> tuple[str, bytes]:
         """Return where and with which bytes a device's first message is receipted."""
@@ -80,7 +80,7 @@ class Desk:
         return topic, bytes(post.pack_receipt(1, 1, taken, key, topic))
 
     def answers(self) -> list[str]:
-        return [device for device, _ in self.store.answers(wire.name_of(self.plan))]
+        return [device for device, _ in self.store.list_answers(wire.name_of(self.plan))]
 
 
 @pytest.fixture
@@ -94,14 +94,14 @@ def desk(home: Any, tmp_path: Path) -> Iterator[Desk]:
 
 def watched(desk: Desk, monkeypatch: pytest.MonkeyPatch, before: Callable[[Any], None]) -> None:
     """Let `before` see every batch, then keep it and write that down."""
-    keep = desk.store.keep
+    keep = desk.store.keep_batch
 
     def seen(kept: Any, *rest: Any) -> None:
         before(kept)
         keep(kept, *rest)
         desk.diary.entries.append(("commit", len(kept)))
 
-    monkeypatch.setattr(desk.store, "keep", seen)
+    monkeypatch.setattr(desk.store, "keep_batch", seen)
 
 
 def test_a_message_is_receipted_after_its_commit_and_let_go_after_that(
@@ -130,7 +130,7 @@ def test_all_who_answered_are_told_before_the_round_is_closed(
         if desk.intake.wait_complete(0):
             receipted.wait(30)
 
-    monkeypatch.setattr(desk.diary, "settle", settle)
+    monkeypatch.setattr(desk.diary, "acknowledge_batch", settle)
     desk.open()
     for name in desk.home.nodes:
         desk.bring(name, desk.home.answer(name, desk.plan))
@@ -155,8 +155,8 @@ def test_poison_among_good_messages_stops_none_of_them(desk: Desk) -> None:
     desk.diary.wait("ack", 16)
 
     assert desk.answers() == sorted(good)
-    assert len(desk.store.refused()) == 12
-    assert all(letter.why for letter in desk.store.refused())
+    assert len(desk.store.list_refused()) == 12
+    assert all(letter.why for letter in desk.store.list_refused())
     assert desk.intake.wait_complete(0)
 
 
@@ -188,7 +188,7 @@ def test_a_store_that_will_not_is_tried_again_until_it_takes_the_batch(
 
     assert tries == [1, 1, 1, 1]
     assert desk.answers() == ["node-1"]
-    assert desk.store.refused() == []
+    assert desk.store.list_refused() == []
 
 
 def test_nobody_waits_for_a_locked_store_but_its_batch(
@@ -260,7 +260,7 @@ def test_one_message_that_cannot_be_stored_does_not_take_the_others_with_it(
     desk.diary.wait("ack", 4)
 
     assert desk.answers() == ["node-0", "node-1", "node-3"]
-    assert [letter.why for letter in desk.store.refused()] == [
+    assert [letter.why for letter in desk.store.list_refused()] == [
         "it could not be stored: OverflowError"
     ]
 
@@ -300,7 +300,7 @@ def test_a_closed_round_holds_exactly_what_is_in_the_store(desk: Desk) -> None:
     desk.diary.wait("ack", 4)
 
     assert sorted(closed.reports) == desk.answers()
-    assert len(desk.answers()) + len(desk.store.refused()) == 4
+    assert len(desk.answers()) + len(desk.store.list_refused()) == 4
 
 
 @pytest.mark.long
@@ -308,7 +308,7 @@ def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its thread would be gone, and the gateway would look alive and take nothing any more."""
-    keep, left = desk.store.keep, [3]
+    keep, left = desk.store.keep_batch, [3]
 
     def broken(*rows: Any) -> None:
         if left[0]:
@@ -316,7 +316,7 @@ def test_a_store_that_refuses_even_the_dead_letter_does_not_end_the_writer(
             raise IntegrityError("INSERT", {}, sqlite3.IntegrityError("constraint failed"))
         keep(*rows)
 
-    monkeypatch.setattr(desk.store, "keep", broken)
+    monkeypatch.setattr(desk.store, "keep_batch", broken)
     desk.open()
     desk.bring("node-0", desk.home.answer("node-0", desk.plan), 1)
     assert eventually(lambda: not left[0])
@@ -343,12 +343,12 @@ def test_a_verdict_is_counted_once_and_by_kind() -> None:
     """Refused with a row and only counted are one number: what was refused."""
     metrics = Metrics()
     verdict = Verdict(None, missing=4)
-    verdict.kept = [Kept("a", 1, n, b"name", b"") for n in range(3)]
+    verdict.kept = [CountedReport("a", 1, n, b"name", b"") for n in range(3)]
     verdict.letters = [DeadLetter("t", "why", b"", kind) for kind in ("late", "late", "future")]
     verdict.receipts, verdict.again = [Receipt("a", 1, 1, True)] * 5, [Receipt("a", 1, 1, True)]
     verdict.alarms = [Alarm("a", b"key!", "why")]
 
-    Counting(metrics, None).stored(verdict, Counter({"flood": 7, "late": 1}), 0.01)
+    IntakeCounts(metrics, None).count_stored(verdict, Counter({"flood": 7, "late": 1}), 0.01)
 
     assert value(metrics, "heatveil_reports_total") == 3
     kinds = ("late", "future", "flood", "forged")
@@ -375,17 +375,17 @@ def test_a_store_that_balks_is_told_and_one_that_takes_again_too() -> None:
             raise faults.pop()
         return "kept"
 
-    watched = Counting(metrics, health).watched(keep)
+    watched = IntakeCounts(metrics, health).watch_store(keep)
     for _ in range(2):
         with pytest.raises(OperationalError):
             watched()
-        part = health.parts()["store"]
+        part = health.list_parts()["store"]
         assert not part.ok
         assert "database is locked" in part.why
         assert "north" not in part.why
     assert watched() == "kept"
 
-    assert health.parts()["store"].ok
+    assert health.list_parts()["store"].ok
     assert value(metrics, "heatveil_store_retries_total") == 2
 
 
@@ -415,7 +415,7 @@ def test_whoever_sleeps_is_woken_however_the_two_threads_meet() -> None:
 
     def take() -> None:
         while len(got) < count:
-            got.extend(numbers(inbox.batch()[0]))
+            got.extend(numbers(inbox.take_batch()[0]))
 
     taker = threading.Thread(target=take, daemon=True)
     taker.start()
@@ -431,12 +431,14 @@ def test_whoever_sleeps_is_woken_however_the_two_threads_meet() -> None:
 def test_nothing_is_given_out_while_held() -> None:
     """Another gateway may have the store: what comes stays the broker's."""
     inbox, got = filled(3), list[int]()
-    inbox.hold(True)
-    taker = threading.Thread(target=lambda: got.extend(numbers(inbox.batch()[0])), daemon=True)
+    inbox.set_held(True)
+    taker = threading.Thread(
+        target=lambda: got.extend(numbers(inbox.take_batch()[0])), daemon=True
+    )
     taker.start()
     time.sleep(0.2)
     assert got == []
-    inbox.hold(False)
+    inbox.set_held(False)
     taker.join(PATIENCE_S)
 
     assert got == [0, 1, 2]
@@ -445,10 +447,10 @@ def test_nothing_is_given_out_while_held() -> None:
 def test_the_end_gives_out_what_came_before_it_and_nothing_behind() -> None:
     """What is committed after the goodbye could not be acknowledged."""
     inbox = filled(BATCH + 2)
-    inbox.end()
+    inbox.end_after_waiting()
     inbox.put(arrived(99))
 
-    first, second = inbox.batch(), inbox.batch()
+    first, second = inbox.take_batch(), inbox.take_batch()
 
     assert (len(first[0]), first[1]) == (BATCH, False)
     assert (numbers(second[0]), second[1]) == ([BATCH, BATCH + 1], True)
@@ -458,19 +460,19 @@ def test_a_mountain_is_left_to_the_broker_at_the_end(monkeypatch: Any) -> None:
     """SIGTERM is obeyed within two seconds, whatever waits."""
     monkeypatch.setattr(writer, "END_S", 0.0)
     inbox = filled(10 * BATCH)
-    inbox.end()
+    inbox.end_after_waiting()
 
-    assert inbox.batch() == ([], True)
+    assert inbox.take_batch() == ([], True)
 
 
 def test_who_is_held_with_a_batch_in_hand_gives_it_to_nobody_at_the_end() -> None:
     """There is no room to write it; the broker keeps it for the next start."""
     inbox, found = filled(BATCH), list[Any]()
-    inbox.hold(True)
-    taker = threading.Thread(target=lambda: found.append(inbox.batch()), daemon=True)
+    inbox.set_held(True)
+    taker = threading.Thread(target=lambda: found.append(inbox.take_batch()), daemon=True)
     taker.start()
     assert eventually(lambda: not inbox.waiting, PATIENCE_S)
-    inbox.end()
+    inbox.end_after_waiting()
     taker.join(PATIENCE_S)
 
     assert found == [([], True)]

@@ -78,7 +78,7 @@ def test_who_finds_nobody_asks_less_and_less_often_up_to_a_bound(
 
     for found_s, right_s in zip(waits_s, plain_s, strict=True):
         assert 0.5 * right_s - 0.02 <= found_s <= 1.5 * right_s + 0.02
-    rider.settled()
+    rider.forget_failures()
     assert rider.wait_s == FIRST_WAIT_S
 
 
@@ -138,7 +138,7 @@ def test_a_broker_is_verified_by_certificate_and_by_name_over_no_old_tls(
     monkeypatch.setattr(ssl, "create_default_context", lax)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
-        context = access.tls(Mqtt(ca_file=ca_file))
+        context = access.make_tls_context(Mqtt(ca_file=ca_file))
 
     assert context.minimum_version is ssl.TLSVersion.TLSv1_2
     assert context.verify_mode is ssl.CERT_REQUIRED
@@ -149,9 +149,9 @@ def test_a_session_is_marked_by_the_password_where_there_is_one(tmp_path: Path) 
     """A name that can be guessed lets a stranger end the session and take what waits for it."""
     (tmp_path / "password").write_text("secret")
     with_one = Mqtt(username="gateway", password_file=tmp_path / "password", insecure=True)
-    marked = access.client_id(with_one, "heatveil-lab")
+    marked = access.make_client_id(with_one, "heatveil-lab")
 
-    assert access.client_id(Mqtt(insecure=True), "heatveil-lab") == "heatveil-lab"
+    assert access.make_client_id(Mqtt(insecure=True), "heatveil-lab") == "heatveil-lab"
     assert (
         marked
         == access.mark_session("heatveil-lab", "secret")
@@ -292,10 +292,10 @@ def test_packets_leave_whole_and_in_order_whoever_wrote_them() -> None:
     """A receipt in the middle of another packet would end the connection."""
     wire = Wire([], takes=5)
     through = Stream(wire, lambda _: None)
-    first, second = packet(0x30, b"first packet"), framing.acknowledgements([1, 2])
+    first, second = packet(0x30, b"first packet"), framing.pack_acknowledgements([1, 2])
     assert through.send(first) == len(first)
     wire.takes = 5
-    through.push(second)
+    through.push_packets(second)
     through.flush()
 
     assert not through.unsent

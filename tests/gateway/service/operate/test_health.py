@@ -26,10 +26,10 @@ from gateway.service.operate.health import (
     Chores,
     Health,
     Vitals,
-    health_event,
+    make_health_event,
 )
-from gateway.service.operate.metrics import Counted, Metrics
-from gateway.service.operate.supervision import Supervised, notify, watchdog_of
+from gateway.service.operate.metrics import EventCounter, Metrics
+from gateway.service.operate.supervision import Supervised, find_watchdog_s, notify_service_manager
 from gateway.web.server import Page
 from tests import processes, sites
 from tests.processes import find_free_port
@@ -109,22 +109,22 @@ def vitals(told: list[dict[str, Any]]) -> Vitals:
     """Return the vitals of a service all of whose parts work."""
     vitals = Vitals(Health(*PARTS), told.append)
     for part in PARTS:
-        vitals.say(part, True)
+        vitals.set_part(part, True)
     return vitals
 
 
 def test_health_tells_what_is_news() -> None:
     """Said twice it is no news; another reason is."""
     health = Health("store", "broker")
-    begun = health_event(health)["ready"], health.parts()["store"].why
+    begun = make_health_event(health)["ready"], health.list_parts()["store"].why
     said = [("store", True, ""), ("store", True, ""), ("broker", False, "a")]
     said += [("broker", False, "b"), ("broker", False, "b")]
 
     assert begun == (False, "it has not started yet")
-    assert [health.say(*one) for one in said] == [True, False, True, True, False]
-    assert not health_event(health)["ready"]
-    assert health.say("broker", True)
-    assert health_event(health)["ready"]
+    assert [health.set_part(*one) for one in said] == [True, False, True, True, False]
+    assert not make_health_event(health)["ready"]
+    assert health.set_part("broker", True)
+    assert make_health_event(health)["ready"]
 
 
 @pytest.mark.parametrize("name", WORK_OF)
@@ -135,17 +135,17 @@ def test_a_thread_that_has_ended_is_a_part_that_does_not_work(
     over = threading.Event()
     thread = threading.Thread(target=over.wait, name=name, daemon=True)
     thread.start()
-    vitals.watch()
-    vitals.look()
-    assert health_event(vitals.health)["ready"]
+    vitals.watch_threads()
+    vitals.check_threads()
+    assert make_health_event(vitals.health)["ready"]
     over.set()
     thread.join()
     before = len(told)
-    vitals.look()
-    vitals.look()
+    vitals.check_threads()
+    vitals.check_threads()
 
-    assert not health_event(vitals.health)["ready"]
-    part = vitals.health.parts()[WORK_OF[name]]
+    assert not make_health_event(vitals.health)["ready"]
+    part = vitals.health.list_parts()[WORK_OF[name]]
     assert (part.ok, f"its thread {name} has ended" in part.why) == (False, True)
     assert len(told) == before + 1
     assert told[-1]["ready"] is False
@@ -153,13 +153,13 @@ def test_a_thread_that_has_ended_is_a_part_that_does_not_work(
 
 def test_less_room_than_is_kept_free_hinders_rounds_until_there_is_more(vitals: Vitals) -> None:
     """A round that opens then is paid for, and its answers are not taken."""
-    assert vitals.room(64_000_000, 64)
-    assert vitals.room(None, 64)  # where it cannot be known
-    assert vitals.hindrance() == ""
-    assert not vitals.room(63_999_999, 64)
-    assert "less than 64 MB" in vitals.hindrance()
-    assert vitals.room(64_000_000, 64)
-    assert vitals.hindrance() == ""
+    assert vitals.set_free_bytes(64_000_000, 64)
+    assert vitals.set_free_bytes(None, 64)  # where it cannot be known
+    assert vitals.explain_hindrance() == ""
+    assert not vitals.set_free_bytes(63_999_999, 64)
+    assert "less than 64 MB" in vitals.explain_hindrance()
+    assert vitals.set_free_bytes(64_000_000, 64)
+    assert vitals.explain_hindrance() == ""
 
 
 # The series of a gateway: Prometheus can read them, and no device is among them.
@@ -221,10 +221,10 @@ def _scraped(page: Page) -> tuple[str, str]:
 def test_events_are_counted() -> None:
     """A round of three of four, a broker that was lost once, a budget three quarters spent."""
     metrics, times = Metrics(), iter([100.0, 107.0])
-    counted = Counted(metrics, lambda: next(times))
+    counted = EventCounter(metrics, lambda: next(times))
     for event in EVENTS:
-        counted.hear(event)
-    found = _read(metrics.text().decode())
+        counted.take_event(event)
+    found = _read(metrics.render_fresh().decode())
 
     assert (found["round_reports"], found["round_enrolled"]) == (3, 4)
     assert found["rounds_totalclosed"] == 1
@@ -245,9 +245,9 @@ def test_the_text_holds_all_series_and_no_device() -> None:
     health, metrics = Health("broker"), Metrics()
     with Page("127.0.0.1", 0, health=health, metrics=metrics) as page:
         for event in EVENTS:
-            page.feed.put(event)
+            page.feed.put_event(event)
         waiting = _read(_scraped(page)[1])["ready"]
-        health.say("broker", True)
+        health.set_part("broker", True)
         kind, text = _scraped(page)
     families = list(text_string_to_metric_families(text))
 
@@ -261,7 +261,7 @@ def test_the_text_holds_all_series_and_no_device() -> None:
 
 def test_every_label_begins_at_nought() -> None:
     """The first forged message of a year is a rise from nought to one, which an alert can see."""
-    found = _read(Metrics().text().decode())
+    found = _read(Metrics().render_fresh().decode())
 
     assert {found[f"refused_total{kind}"] for kind in KINDS} == {0}
     assert (found["rounds_totalsilent"], found["rounds_totalclosed"]) == (0, 0)
@@ -322,12 +322,12 @@ def test_a_gateway_that_stands_still_is_not_said_to_live() -> None:
 def test_a_reload_ends_with_ready_and_only_where_it_was() -> None:
     """`systemctl reload` waits for the second."""
     supervised = told = Told()
-    supervised.reloading()
-    supervised.reloaded()
+    supervised.notify_reloading()
+    supervised.notify_reloaded()
     assert told.said == ["RELOADING=1"]
-    supervised.hear(health(True))
-    supervised.reloading()
-    supervised.reloaded()
+    supervised.take_event(health(True))
+    supervised.notify_reloading()
+    supervised.notify_reloaded()
 
     assert told.said[-2:] == ["RELOADING=1", "READY=1"]
 
@@ -336,7 +336,7 @@ def test_signs_of_life_come_until_a_vital_thread_dies(vital: Any) -> None:
     """A gateway whose writer has died looks well from outside, and takes nothing more."""
     told, end = Told(0.02), vital()
     with structlog.testing.capture_logs() as logged, told:
-        told.hear(health(True))
+        told.take_event(health(True))
         assert eventually(lambda: told.said.count("WATCHDOG=1") >= 3)
         end.set()
         assert eventually(lambda: logged)
@@ -365,9 +365,9 @@ def test_the_manager_hears_every_state(address: str) -> None:
     """The words are the protocol's: a typing error leaves a service "activating" for ever."""
     with manager(address) as listener:
         with Supervised({"NOTIFY_SOCKET": address}) as supervised:
-            supervised.hear(health(False, "one\nREADY=0"))
-            supervised.hear(health(True))  # not before the broker has us, and once
-            supervised.hear(health(True))
+            supervised.take_event(health(False, "one\nREADY=0"))
+            supervised.take_event(health(True))  # not before the broker has us, and once
+            supervised.take_event(health(True))
         heard = [listener.recv(1000) for _ in range(5)]
 
     status = b"STATUS=broker: one READY=0", b"STATUS=all parts work"
@@ -381,7 +381,9 @@ def test_a_manager_that_does_not_read_holds_nobody_up(
     monkeypatch.setattr(supervision, "PATIENCE_S", 0.05)
 
     def fill() -> None:
-        while notify(address, "WATCHDOG=1"):  # the kernel holds some ten or some hundreds
+        while notify_service_manager(
+            address, "WATCHDOG=1"
+        ):  # the kernel holds some ten or some hundreds
             pass
 
     with manager(address):
@@ -396,7 +398,7 @@ def test_a_reload_carries_the_time_of_the_clock_that_only_goes_forward(address: 
     """Without MONOTONIC_USEC a Type=notify-reload service fails to reload (systemd.service(5))."""
     with manager(address) as listener:
         before_us = time.monotonic_ns() // 1000
-        Supervised({"NOTIFY_SOCKET": address}).reloading()
+        Supervised({"NOTIFY_SOCKET": address}).notify_reloading()
         said = dict(line.split("=") for line in listener.recv(1000).decode().splitlines())
 
     assert list(said) == ["RELOADING", "MONOTONIC_USEC"]
@@ -419,14 +421,14 @@ def test_a_sign_of_life_is_given_twice_in_the_time_allowed(
     words: dict[str, str], expected: float | None
 ) -> None:
     """sd_watchdog_enabled(3) recommends half of the time, and to heed whose it is."""
-    assert watchdog_of({"NOTIFY_SOCKET": "/run/x", **words}) == expected
-    assert watchdog_of(words) is None  # nobody would hear it
+    assert find_watchdog_s({"NOTIFY_SOCKET": "/run/x", **words}) == expected
+    assert find_watchdog_s(words) is None  # nobody would hear it
 
 
 @pytest.mark.parametrize("given", ["", "@", "/", "vsock:2:1234", "relative", "/nobody/here"])
 def test_without_a_manager_nothing_is_said_and_nothing_fails(given: str) -> None:
     """On a terminal, in Docker, under another supervisor."""
-    assert notify(given, "READY=1") is False
+    assert notify_service_manager(given, "READY=1") is False
 
 
 @pytest.mark.long

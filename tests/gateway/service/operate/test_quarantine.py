@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.devices.broker import control
-from gateway.devices.broker.control import Control
+from gateway.devices.broker.control import BrokerControl
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import KEEPALIVE_S, Link
 from gateway.service.operate.quarantine import FLOOD, FORGED, Guard, Quarantine, Verdict
@@ -29,7 +29,7 @@ class Ward:
         self.store = Store(folder / "heatveil.sqlite", "testsite")
         self.guard = Guard(LIMITS, NAMES)
         self.events: list[dict[str, Any]] = []
-        self.control = None if mqtt is None else Control(mqtt, "ward", pump)
+        self.control = None if mqtt is None else BrokerControl(mqtt, "ward", pump)
         self.quarantine = Quarantine(
             self.store, self.control, self.guard, self.events.append, **words
         )
@@ -37,7 +37,7 @@ class Ward:
     def flood(self, name: str) -> None:
         now_s = time.monotonic()
         for _ in range(LIMITS.burst + 1):
-            self.guard.passes(name, 100, now_s)
+            self.guard.may_pass(name, 100, now_s)
 
     def close(self) -> None:
         self.quarantine.close()
@@ -74,10 +74,10 @@ def test_a_flood_is_cut_off_at_the_broker_kept_and_told(
             "node-1",
             pump,
             on_state=lambda up, _: None if up else lost.append(time.perf_counter()),
-        ).wait()
+        ).wait_connected()
         other = Link(
             doors.comes("node-2"), "node-2", pump, on_state=lambda up, _: still.append(up)
-        ).wait()
+        ).wait_connected()
         time.sleep(0.1)
         began = time.perf_counter()
         ward.flood("node-1")
@@ -106,11 +106,11 @@ def test_it_survives_a_restart_and_is_over_when_the_store_says_so(
         first.close()
         assert not may_come(pump, doors.comes("node-1"))
         again = wards(doors.comes("gateway"))
-        assert again.guard.blocked("node-1") == FLOOD
-        assert not again.guard.passes("node-1", 1, 1.0)
+        assert again.guard.explain_block("node-1") == FLOOD
+        assert not again.guard.may_pass("node-1", 1, 1.0)
         assert eventually(lambda: again.events)
-        again.store.free("node-1")
-        assert eventually(lambda: again.guard.passes("node-1", 1, 1.0))
+        again.store.let_back("node-1")
+        assert eventually(lambda: again.guard.may_pass("node-1", 1, 1.0))
         assert eventually(lambda: may_come(pump, doors.comes("node-1")))
         assert eventually(lambda: again.events[-1]["devices"] == [])
 
@@ -127,8 +127,8 @@ def test_what_the_broker_missed_it_is_told_when_it_is_back(
     with doors.run():
         assert eventually(lambda: not may_come(pump, doors.comes("node-1")))
         assert eventually(lambda: not may_come(pump, doors.comes("node-2")))
-    ward.store.free("node-2")
-    assert eventually(lambda: not ward.guard.blocked("node-2"))
+    ward.store.let_back("node-2")
+    assert eventually(lambda: not ward.guard.explain_block("node-2"))
     with doors.run():
         assert eventually(lambda: may_come(pump, doors.comes("node-2")))
         assert not may_come(pump, doors.comes("node-1"))
@@ -140,15 +140,17 @@ def test_whom_the_operator_shut_out_at_the_broker_stays_out(
 ) -> None:
     """It has not our mark, so it is not ours to let in."""
     with doors.run():
-        gate = Control(doors.comes("gateway"), "operator", pump).wait()
-        control.expect(gate.ask([{"command": "disableClient", "username": "node-3"}]))
+        gate = BrokerControl(doors.comes("gateway"), "operator", pump).wait_connected()
+        control.check_answers(
+            gate.run_commands([{"command": "disableClient", "username": "node-3"}])
+        )
         ward = wards(doors.comes("gateway"))
         ward.flood("node-1")
-        assert eventually(lambda: gate.clients()["node-1"].get("disabled"))
+        assert eventually(lambda: gate.list_clients()["node-1"].get("disabled"))
         assert eventually(lambda: "node-1" in ward.store.list_quarantined())
-        ward.store.free("node-1")
-        assert eventually(lambda: not gate.clients()["node-1"].get("disabled"))
-        assert gate.clients()["node-3"]["disabled"]
+        ward.store.let_back("node-1")
+        assert eventually(lambda: not gate.list_clients()["node-1"].get("disabled"))
+        assert gate.list_clients()["node-3"]["disabled"]
         gate.close()
 
 
@@ -170,7 +172,7 @@ def test_a_disk_that_will_not_is_asked_again(
     ward.flood("node-1")
     assert eventually(lambda: "node-1" in ward.store.list_quarantined())
     assert tries == ["node-1"] * 3
-    assert ward.guard.blocked("node-1")
+    assert ward.guard.explain_block("node-1")
 
 
 class Wall:
@@ -182,7 +184,7 @@ class Wall:
     def quarantine(self, name: str, why: str) -> None:
         self.rows[name] = why, time.time()
 
-    def free(self, name: str) -> None:
+    def let_back(self, name: str) -> None:
         self.rows.pop(name, None)
 
     def list_quarantined(self) -> dict[str, tuple[str, float]]:
@@ -205,9 +207,9 @@ def test_no_clock_that_is_set_lets_a_device_back_early(off_s: float) -> None:
             looks = wall.looks
             one._woken.set()
             assert eventually(lambda looks=looks: wall.looks > looks + 1)
-            assert guard.blocked("node-1")
+            assert guard.explain_block("node-1")
         now_s[0] = 650.0
-        assert eventually(lambda: not guard.blocked("node-1"))
+        assert eventually(lambda: not guard.explain_block("node-1"))
     assert wall.rows == {}
 
 
@@ -222,14 +224,14 @@ def guard() -> Guard:
 
 def sent(guard: Guard, device: str, times: int, at_s: float, size: int = 100) -> int:
     """Return how many of that many messages at one moment pass."""
-    return sum(guard.passes(device, size, at_s) for _ in range(times))
+    return sum(guard.may_pass(device, size, at_s) for _ in range(times))
 
 
 def test_a_device_may_send_its_spool_and_its_rate_for_ever(guard: Guard) -> None:
     """A full spool, and then twenty messages a second, all pass."""
     assert sent(guard, "a", 50, 10.0) == 50
-    assert all(guard.passes("a", 100, 10 + tick / 19) for tick in range(1, 2000))
-    assert guard.verdicts() == []
+    assert all(guard.may_pass("a", 100, 10 + tick / 19) for tick in range(1, 2000))
+    assert guard.pop_verdicts() == []
 
 
 def test_a_flood_is_found_with_the_first_message_too_many(guard: Guard) -> None:
@@ -237,10 +239,10 @@ def test_a_flood_is_found_with_the_first_message_too_many(guard: Guard) -> None:
     called: list[int] = []
     guard.wake = lambda: called.append(1)
     assert sent(guard, "a", 1000, 10.0) == 50
-    assert guard.verdicts() == [Verdict("a", FLOOD)]
-    assert guard.verdicts() == []
+    assert guard.pop_verdicts() == [Verdict("a", FLOOD)]
+    assert guard.pop_verdicts() == []
     assert called == [1]
-    assert not guard.passes("a", 100, 1e9), "it comes back by itself"
+    assert not guard.may_pass("a", 100, 1e9), "it comes back by itself"
     assert sent(guard, "b", 50, 10.0) == 50
 
 
@@ -248,28 +250,28 @@ def test_frames_that_are_not_its_own_make_a_device_guilty_within_a_minute(guard:
     """Five in a minute are an accident, however many minutes; the sixth in one is not."""
     for minute in range(10):
         for _ in range(5):
-            guard.forged("a", 100.0 + 60 * minute)
-    assert guard.verdicts() == []
-    guard.forged("a", 100.0 + 60 * 9 + 1)
-    assert guard.verdicts() == [Verdict("a", FORGED)]
-    assert guard.blocked("a") == FORGED
-    assert not guard.blocked("b")
+            guard.count_forged("a", 100.0 + 60 * minute)
+    assert guard.pop_verdicts() == []
+    guard.count_forged("a", 100.0 + 60 * 9 + 1)
+    assert guard.pop_verdicts() == [Verdict("a", FORGED)]
+    assert guard.explain_block("a") == FORGED
+    assert not guard.explain_block("b")
 
 
 def test_strangers_share_one_bucket_and_no_memory(guard: Guard) -> None:
     """A hundred thousand names that nobody enrolled leave nothing behind and blame nobody."""
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
-    passed = sum(guard.passes(f"x{i}", 10, 1.0) for i in range(100_000))
+    passed = sum(guard.may_pass(f"x{i}", 10, 1.0) for i in range(100_000))
     for i in range(1000):
-        guard.forged(f"x{i}", 1.0)
+        guard.count_forged(f"x{i}", 1.0)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert passed == 50
-    assert guard.verdicts() == []
+    assert guard.pop_verdicts() == []
     assert grown < 100_000  # less than a byte a name
-    guard.shut("x1", "a name that is not ours")
-    assert guard.passes("a", 10, 1.0)
+    guard.shut_out("x1", "a name that is not ours")
+    assert guard.may_pass("a", 10, 1.0)
 
 
 def test_who_cannot_be_told_apart_is_not_blamed() -> None:
@@ -277,33 +279,33 @@ def test_who_cannot_be_told_apart_is_not_blamed() -> None:
     guard = Guard(LIMITS, ["a"], attributable=False)
     assert sent(guard, "a", 1000, 1.0) == 50
     for _ in range(100):
-        guard.forged("a", 1.0)
-    assert guard.verdicts() == []
-    assert guard.passes("a", 10, 100.0)
+        guard.count_forged("a", 1.0)
+    assert guard.pop_verdicts() == []
+    assert guard.may_pass("a", 10, 100.0)
 
 
 def test_what_waited_at_the_broker_is_not_a_flood(guard: Guard) -> None:
     """An hour of copies, sent every five seconds, comes at once and passes; a flood does not."""
     control = Guard(LIMITS, ["a"])
     assert sent(control, "a", 720, 1.0) == 50
-    assert control.verdicts()
-    guard.away(3600)
+    assert control.pop_verdicts()
+    guard.allow_backlog(3600)
     assert sent(guard, "a", 720, 1.0) == 720
-    assert guard.verdicts() == []
+    assert guard.pop_verdicts() == []
     assert sent(guard, "a", 200_000, 2.0) <= 3600 * 20 + 50 + 20
-    assert guard.verdicts() == [Verdict("a", FLOOD)]
+    assert guard.pop_verdicts() == [Verdict("a", FLOOD)]
 
 
 def test_freed_devices_begin_anew_and_a_new_fleet_keeps_who_is_shut(guard: Guard) -> None:
     """Free gives a full bucket and a new verdict; another list of devices frees nobody."""
     sent(guard, "a", 60, 1.0)
-    guard.renew(LIMITS, ["a", "c"])
-    assert guard.blocked("a")
-    assert len(guard.verdicts()) == 1
-    guard.free("a")
+    guard.replace_limits(LIMITS, ["a", "c"])
+    assert guard.explain_block("a")
+    assert len(guard.pop_verdicts()) == 1
+    guard.let_back("a")
     assert sent(guard, "a", 60, 1.0) == 50
-    assert guard.verdicts() == [Verdict("a", FLOOD)]
-    guard.shut("c", "by hand")
-    assert guard.blocked("c") == "by hand"
-    assert not guard.passes("c", 10, 1.0)
-    assert guard.verdicts() == [], "who is shut by hand is no news"
+    assert guard.pop_verdicts() == [Verdict("a", FLOOD)]
+    guard.shut_out("c", "by hand")
+    assert guard.explain_block("c") == "by hand"
+    assert not guard.may_pass("c", 10, 1.0)
+    assert guard.pop_verdicts() == [], "who is shut by hand is no news"

@@ -23,8 +23,8 @@ from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.service import campaign
 from gateway.service.campaign import GLANCE_S, Pause
-from gateway.service.operate.schedule import LOOK_S, parse, wait_s
-from gateway.service.operate.supervision import Reloading, reread
+from gateway.service.operate.schedule import LOOK_S, compute_wait_s, parse_hours
+from gateway.service.operate.supervision import Reloading, reread_files
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt, Rounds
 from tests import processes, sites
@@ -52,7 +52,7 @@ class Served:
     def __init__(self, site: Path) -> None:
         command = [PROGRAM, "serve", "--config", site]
         self.process = processes.Child(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        self.port, self.lines = config.load(site).page.port, list[dict[str, Any]]()
+        self.port, self.lines = config.load_deployment(site).page.port, list[dict[str, Any]]()
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self) -> None:
@@ -159,23 +159,23 @@ def test_what_rounds_store_and_session_rest_on_cannot_change(
     site: Path, old: str, new: str, named: str
 ) -> None:
     """A changed promise is another promise: it takes a start, and what is checked then."""
-    deployment = config.load(site)
+    deployment = config.load_deployment(site)
     devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
     site.write_text(site.read_text().replace(old, new))
 
     with pytest.raises(OperatorFault, match=named):
-        reread(site, deployment, devices)
+        reread_files(site, deployment, devices)
 
 
 def test_what_may_change_does(site: Path) -> None:
     """Pauses, patience, quorum, hours, the guard; and a device more keeps the others' keys."""
-    deployment = config.load(site)
+    deployment = config.load_deployment(site)
     devices = enrol.load_devices(deployment.site.devices, deployment.site.name)
     text = site.read_text().replace(
         "gather_s = 5", 'gather_s = 7\nquorum = 2\nhours = "08:00-18:00"'
     )
     site.write_text(text + "[guard]\nburst = 77\n")
-    new, same = reread(site, deployment, devices)
+    new, same = reread_files(site, deployment, devices)
 
     assert (new.rounds.gather_s, new.rounds.quorum, new.guard.burst) == (7, 2, 77)
     assert re.fullmatch("08:00-18:00", new.rounds.hours or "")
@@ -192,12 +192,12 @@ def test_a_request_while_it_is_done_is_done_again_and_one_after_the_end_is_not()
         done.append(1)
 
     with Reloading(do) as reloading:
-        reloading.ask()
+        reloading.request()
         assert begun.wait(10)
-        reloading.ask()  # while the first is at it
+        reloading.request()  # while the first is at it
         go.set()
         assert eventually(lambda: len(done) == 2)
-    reloading.ask()
+    reloading.request()
 
     assert done == [1, 1]
 
@@ -216,7 +216,7 @@ def test_a_request_that_fails_does_not_end_those_after_it() -> None:
     with Reloading(do) as reloading:
         for _ in range(2):
             again.clear()
-            reloading.ask()
+            reloading.request()
             assert again.wait(30)
             time.sleep(0.05)
 
@@ -245,19 +245,21 @@ def test_hours_have_their_first_minute_and_not_their_last(
     hours: str, inside: list[str], outside: list[str]
 ) -> None:
     """From 22 to 6 is the night; two spans that share an edge share no moment."""
-    assert [at for at in inside if not parse(hours).has(_at(at))] == []
-    assert [at for at in outside if parse(hours).has(_at(at))] == []
+    assert [at for at in inside if not parse_hours(hours).contains(_at(at))] == []
+    assert [at for at in outside if parse_hours(hours).contains(_at(at))] == []
 
 
 def test_the_pause_comes_first_and_then_the_hours() -> None:
     """What is left of the pause is waited for as it is; hours are looked at when it is over."""
     night = _at("03:00")
-    assert wait_s(1234.5, "08:00-18:00", night) == 1234.5
-    assert wait_s(0, "08:00-18:00", night) == LOOK_S  # not five hours: the clock may be set
-    assert wait_s(0, "08:00-18:00", _at("07:59:30")) == 30
-    assert wait_s(-5, "08:00-18:00", _at("08:00")) == 0
-    assert wait_s(0, "08:00-18:00", _at("18:00")) == LOOK_S  # it opened before, today
-    assert wait_s(0, None, night) == 0
+    assert compute_wait_s(1234.5, "08:00-18:00", night) == 1234.5
+    assert (
+        compute_wait_s(0, "08:00-18:00", night) == LOOK_S
+    )  # not five hours: the clock may be set
+    assert compute_wait_s(0, "08:00-18:00", _at("07:59:30")) == 30
+    assert compute_wait_s(-5, "08:00-18:00", _at("08:00")) == 0
+    assert compute_wait_s(0, "08:00-18:00", _at("18:00")) == LOOK_S  # it opened before, today
+    assert compute_wait_s(0, None, night) == 0
 
 
 @pytest.mark.parametrize("start", ["2026-03-29T00:30+01:00", "2026-10-25T00:30+02:00"])
@@ -266,7 +268,7 @@ def test_a_change_of_summer_time_is_waited_through(start: str) -> None:
     zone, now = ZoneInfo("Europe/Berlin"), datetime.fromisoformat(start)
     opened = None
     for _ in range(6 * 60 * 2):
-        left_s = wait_s(0, "03:00-04:00", now.astimezone(zone))
+        left_s = compute_wait_s(0, "03:00-04:00", now.astimezone(zone))
         if left_s == 0:
             opened = now.astimezone(zone)
             break
@@ -302,11 +304,13 @@ def stopped(wall: list[datetime], monkeypatch: pytest.MonkeyPatch) -> float:
 def test_the_pause_counts_from_when_the_broker_had_the_round() -> None:
     """A round that waited an hour for its broker was heard an hour later than it was written."""
     waits = Pause(None)
-    waits.begin(990.0)
+    waits.start(990.0)
 
-    assert waits.wait_s(Rounds(every_s=9.9)) == 0
-    assert waits.wait_s(Rounds(every_s=10.2)) == pytest.approx(0.2)
-    assert waits.wait_s(Rounds(every_s=3600)) == GLANCE_S  # looked at again, for it may change
+    assert waits.compute_wait_s(Rounds(every_s=9.9)) == 0
+    assert waits.compute_wait_s(Rounds(every_s=10.2)) == pytest.approx(0.2)
+    assert (
+        waits.compute_wait_s(Rounds(every_s=3600)) == GLANCE_S
+    )  # looked at again, for it may change
 
 
 @pytest.mark.parametrize(("ago_s", "free"), [(61, True), (59, False), (-86_400, False)])
@@ -316,7 +320,7 @@ def test_over_a_start_the_wall_counts_and_never_shortens(
     """A clock that was set back by a day costs one whole pause, and not a day."""
     waits = Pause(stopped - ago_s)
 
-    assert (waits.wait_s(Rounds(every_s=60)) == 0) is free
+    assert (waits.compute_wait_s(Rounds(every_s=60)) == 0) is free
     if ago_s < 0:
         assert waits._opened_s is not None
         assert waits._opened_s <= 1000.0
@@ -325,8 +329,8 @@ def test_over_a_start_the_wall_counts_and_never_shortens(
 def test_out_of_hours_no_round_opens_and_the_reason_is_told(wall: list[datetime]) -> None:
     """With or without a pause left; and as soon as the hour has come, it may."""
     rounds, waits = Rounds(every_s=0, hours="08:00-18:00"), Pause(None)
-    assert (waits.wait_s(rounds), waits.explain_closed_hours(rounds)) == (0, "")
+    assert (waits.compute_wait_s(rounds), waits.explain_closed_hours(rounds)) == (0, "")
     wall[0] = NIGHT
 
-    assert waits.wait_s(rounds) == GLANCE_S
+    assert waits.compute_wait_s(rounds) == GLANCE_S
     assert waits.explain_closed_hours(rounds) == "rounds open from 08:00 to 18:00, and it is 23:00"

@@ -11,7 +11,7 @@ from edge.core.wire import Words
 from edge.mechanisms import secure_sum
 from edge.mechanisms.secure_sum import SHARE, P, number, share
 from gateway.service.secure_sum.collecting import ABANDONED, FIXED, RELEASED
-from gateway.service.secure_sum.opening import decode, open_secret
+from gateway.service.secure_sum.opening import decode_shares, open_secret
 from tests.sums import SITE, STAGES, Talk, Town, drawn, who_is
 
 
@@ -86,7 +86,7 @@ def sent(talk: Talk, step: int, fields: dict[int, object], place: int = 0) -> st
     """Return what the gateway says of a genuine frame with these fields."""
     mac = who_is(talk.town.shard.members[place]).mac_key
     frame = secure_sum.pack(step, talk.gateway.sid, fields, mac, up(talk, place))
-    return talk.gateway.take(place, frame)
+    return talk.gateway.take_frame(place, frame)
 
 
 def test_what_is_not_of_this_round_is_refused_by_name() -> None:
@@ -95,12 +95,12 @@ def test_what_is_not_of_this_round_is_refused_by_name() -> None:
     (join,) = talk.up[0]
     other = secure_sum.pack(1, bytes(32), {3: bytes(64)}, mac(talk, 0), up(talk, 0))
 
-    assert talk.gateway.take(99, join) == "unknown"
-    assert talk.gateway.take(1, join) == "forged"
-    assert talk.gateway.take(0, join[:-1]) == "forged"
-    assert talk.gateway.take(0, other) == "replayed"
-    assert talk.gateway.take(0, join) == ""
-    assert talk.gateway.take(0, join) == "repeated"
+    assert talk.gateway.take_frame(99, join) == "unknown"
+    assert talk.gateway.take_frame(1, join) == "forged"
+    assert talk.gateway.take_frame(0, join[:-1]) == "forged"
+    assert talk.gateway.take_frame(0, other) == "replayed"
+    assert talk.gateway.take_frame(0, join) == ""
+    assert talk.gateway.take_frame(0, join) == "repeated"
     assert sent(talk, 1, {3: bytes(64)}) == "joined-twice"
     assert sent(talk, 1, {3: bytes(63)}, 1) == "wrong-length"
     assert sent(talk, 7, {}, 2) == "late"
@@ -139,7 +139,7 @@ def test_numbers_that_come_late_are_not_added_and_not_kept() -> None:
     talk.give(but=[0])
 
     assert talk.gateway.state == FIXED
-    assert talk.gateway.take(0, frames[0]) == "late"
+    assert talk.gateway.take_frame(0, frames[0]) == "late"
     assert not talk.gateway._devices[0].parts
     talk.hear(but=[0])
     talk.give()
@@ -234,7 +234,7 @@ def test_as_many_false_shares_as_can_be_are_told_from_true_ones(
         spoilt = [(x, (y + 3**x) % P if 11 * x % (shares + 1) <= wrong else y) for x, y in points]
         liars = frozenset(x for (x, y), (_, was) in zip(spoilt, points, strict=True) if y != was)
         assert len(liars) == wrong
-        assert decode(spoilt, t) == (secret, liars)
+        assert decode_shares(spoilt, t) == (secret, liars)
         assert open_secret(spoilt, t, lambda found: found == secret) is not None
     many = [(x, (y + 3**x) % P if x <= (shares - t) // 2 + 1 else y) for x, y in points]
     assert open_secret(many, t, lambda found: found == secret) is None

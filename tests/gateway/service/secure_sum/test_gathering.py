@@ -18,8 +18,8 @@ from edge.mechanisms import secure_sum
 from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import OperatorFault
-from gateway.mechanisms import first_limits
-from gateway.mechanisms.places import make_people
+from gateway.mechanisms import make_first_limits
+from gateway.mechanisms.places import make_people_fleet
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.operate.metrics import Metrics
@@ -40,13 +40,13 @@ class Square:
     def __init__(self, mqtt: Mqtt, folder: Path, site: str, mechanism: str = "quadtree") -> None:
         self.mqtt, self.folder, self.site, self.mechanism = mqtt, folder, site, mechanism
         deployment = self.deployment()
-        query = config.query(deployment)
-        self.made, drawn = roster.enrol(enrol.enrol_fleet(site, DEVICES), query)
+        query = config.make_query(deployment)
+        self.made, drawn = roster.enrol_in_shards(enrol.enrol_fleet(site, DEVICES), query)
         roster.save_shards(deployment.site.devices, site, drawn)
         self.shards = [one.shard.members for one in drawn]
-        self.devices = enrol.derive_devices(self.made.secrets)
-        self.place = budgets.keep_in_memory()
-        budgets.provision(self.made, first_limits(deployment, query), self.place)
+        self.devices = enrol.derive_gateway_half(self.made.secrets)
+        self.place = budgets.keep_slots_in_memory()
+        budgets.write_first_budgets(self.made, make_first_limits(deployment, query), self.place)
         self.events: list[dict[str, Any]] = []
 
     def deployment(self, **changes: Any) -> Deployment:
@@ -76,13 +76,15 @@ class Square:
     def fleet(self, away: set[str] = frozenset()) -> Crowd:  # type: ignore[assignment]
         """Return the devices on the broker, but for these."""
         here = tuple(one for one in self.made.secrets.devices if one.identity.name not in away)
-        devices = budgets.boot(self.made.secrets._replace(devices=here), self.place).devices
+        devices = budgets.boot_devices(
+            self.made.secrets._replace(devices=here), self.place
+        ).devices
         return Crowd(self.mqtt, self.people(devices))
 
     def people(self, devices: Any) -> Any:
         """Return where these devices' owners are."""
         cells = np.array([[x + 8 * y for x, y in CELLS]])
-        return make_people(devices, cells, 8, self.mechanism)
+        return make_people_fleet(devices, cells, 8, self.mechanism)
 
     def service(self, **changes: Any) -> Service:
         """Return the gateway; what it tells is added to `events`."""
@@ -117,9 +119,9 @@ def test_the_sums_of_all_shards_are_released_and_paid_for(square: Square, maps: 
     """At epsilon 32 noise is 0 but once in 10**6 numbers, so each release is the truth."""
     promise = {"readings": maps}
     with square.fleet() as fleet, square.service(quadtree=ONE_ROUND, privacy=promise) as service:
-        fleet.wait()
-        why = service.run()
-        ledger = service.ledger()
+        fleet.wait_connected()
+        why = service.run_rounds()
+        ledger = service.read_ledger()
 
     releases = square.told("release")
     everybody = {name for members in square.shards for name in members}
@@ -138,9 +140,9 @@ def test_a_pyramid_needs_no_trusted_gateway(mosquitto: Mqtt, tmp_path: Path) -> 
     """Two reports of epsilon 32: each release has the parts on every level; epsilon is spent."""
     square = Square(mosquitto, tmp_path, "sums-pyramid", "pyramid_sum")
     with square.fleet() as fleet, square.service(privacy={"readings": 2}) as service:
-        fleet.wait()
-        service.run()
-        ledger = service.ledger()
+        fleet.wait_connected()
+        service.run_rounds()
+        ledger = service.read_ledger()
 
     everybody = {name for members in square.shards for name in members}
     squares = [
@@ -164,8 +166,8 @@ def test_who_is_away_is_left_out_and_a_shard_of_too_few_is_not_opened(square: Sq
         square.fleet(away) as fleet,
         square.service(quadtree=ONE_ROUND, rounds={"gather_s": 10}) as service,
     ):
-        fleet.wait()
-        service.run()
+        fleet.wait_connected()
+        service.run_rounds()
 
     release = square.told("release")[-1]
     stayed = {*square.shards[0]} - away
@@ -179,9 +181,9 @@ def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
 ) -> None:
     """The second start tells nobody another set of that sum; all Rounds together cost epsilon."""
     with square.fleet({*square.shards[0][:1]}) as fleet:
-        fleet.wait()
+        fleet.wait_connected()
         with square.service() as service:
-            running = threading.Thread(target=service.run)
+            running = threading.Thread(target=service.run_rounds)
             running.start()
             # One is away, so the first step waits, with what the others have sent.
             assert eventually(lambda: any(e["came"] for e in square.told("reports")))
@@ -189,8 +191,8 @@ def test_a_gateway_that_ends_in_a_round_gives_it_up_and_asks_with_what_is_left(
             running.join()
         assert not square.told("release")
         with square.service(rounds={"gather_s": 10}) as service:
-            service.run()
-            ledger = service.ledger()
+            service.run_rounds()
+            ledger = service.read_ledger()
             numbers = [e["number"] for e in square.told("round")]
 
     assert ledger.spent == ledger.budget == Fraction(64 * 64, 2)
@@ -246,8 +248,8 @@ def test_devices_in_micropython_take_part(
             running.callback(child.terminate)
         fleet = running.enter_context(square.fleet(away={who.name for who in boards}))
         service = running.enter_context(square.service(quadtree=ONE_ROUND))
-        fleet.wait()
-        service.run()
+        fleet.wait_connected()
+        service.run_rounds()
 
     (release,) = square.told("release")
     assert release["values"] == square.counts(QUARTERS, names)
@@ -262,13 +264,13 @@ def test_a_step_waits_for_enough_devices_as_long_as_the_round_lasts(square: Squa
         square.fleet(late) as fleet,
         square.service(quadtree=ONE_ROUND, rounds={"gather_s": 10}) as service,
     ):
-        fleet.wait()
-        running = threading.Thread(target=service.run)
+        fleet.wait_connected()
+        running = threading.Thread(target=service.run_rounds)
         running.start()
         assert eventually(lambda: square.told("round"))
         time.sleep(3)
         with square.fleet({*square.shards[0], *square.shards[1]} - late) as others:
-            others.wait()
+            others.wait_connected()
             running.join()
 
     assert square.told("release")[-1]["reports"] >= DEVICES - 2
@@ -318,11 +320,11 @@ def test_who_lies_in_a_sum_is_named_counted_and_shut_out(square: Square) -> None
             metrics=metrics,
         ) as service,
     ):
-        fleet.wait()
+        fleet.wait_connected()
         device = fleet.lives[liar]._device
         device.node._member = Liar(device.node._member)
-        link = Link(square.mqtt, "puppet", pump).wait()
-        running = threading.Thread(target=service.run)
+        link = Link(square.mqtt, "puppet", pump).wait_connected()
+        running = threading.Thread(target=service.run_rounds)
         running.start()
         assert eventually(lambda: square.told("reports"))
         sid = service._intake._sums[1].sid  # type: ignore[attr-defined]
@@ -343,7 +345,7 @@ def test_who_lies_in_a_sum_is_named_counted_and_shut_out(square: Square) -> None
     why = [one["why"] for one in logs if one["event"] == "a frame of a secure sum is refused"]
     assert why == ["wrong-length", "replayed", "joined-twice"]
     assert {one["device"] for one in logs if one.get("why") in why} == {puppet}
-    text = metrics.said().decode()
+    text = metrics.render_known().decode()
     for series in (
         'sums_total{outcome="opened"} 4.0',
         'sum_dropped_total{step="share"} 1.0',
@@ -385,5 +387,5 @@ def test_a_round_that_is_too_long_for_devices_is_not_paid_for(square: Square) ->
     prior = [(8, x, y) for x in range(256) for y in range(60)]
     changes: dict[str, Any] = {"room": {"cells": [256, 256]}, "quadtree": {"prior": prior}}
     with square.service(**changes) as service:
-        assert "cannot be asked, and nothing was spent" in service.run()
-        assert service.ledger().spent == 0
+        assert "cannot be asked, and nothing was spent" in service.run_rounds()
+        assert service.read_ledger().spent == 0

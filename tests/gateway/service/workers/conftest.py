@@ -62,8 +62,11 @@ class Site:
     def __init__(self, folder: Path, mqtt: Mqtt, database: Database, sensors: int) -> None:
         self.folder, self.name = folder, named(database)
         self._topic = wire.round_topic(self.name, "thermal")
-        self.made, self.place = enrol.enrol_fleet(self.name, sensors), budgets.keep_in_memory()
-        self.devices = enrol.derive_devices(self.made.secrets)
+        self.made, self.place = (
+            enrol.enrol_fleet(self.name, sensors),
+            budgets.keep_slots_in_memory(),
+        )
+        self.devices = enrol.derive_gateway_half(self.made.secrets)
         enrol.save_devices(self.devices, folder / "devices.json")
         self.config = folder / "gateway.toml"
         self.config.write_text(
@@ -78,10 +81,10 @@ class Site:
         topics = [self._topic, wire.topic(self.name, "+", "receipt")]
         self.link = Link(
             mqtt, f"devices-{self.name}", self._pump, subscribe=topics, on_message=self._came
-        ).wait()
+        ).wait_connected()
 
     def _came(self, link: Link, message: Message) -> None:
-        link.ack(message)
+        link.acknowledge(message)
         if message.topic.endswith("/receipt"):
             self.receipts.setdefault(message.topic.split("/")[3], time.monotonic())
         elif message.payload:
@@ -112,10 +115,10 @@ class Site:
         plan = wire.unpack_round(message, self.made.secrets.site_key, self._topic)
         params = thermal.Params(*plan.params)
         limits = Limits(1, params.exponent, 1, params.variance, 10**9, 0)
-        budgets.provision(self.made, limits, self.place)
+        budgets.write_first_budgets(self.made, limits, self.place)
         frames = {
             who.name: Node(who, budget).answer(message, lambda _params: [1000])
-            for who, budget in budgets.boot(self.made.secrets, self.place).devices
+            for who, budget in budgets.boot_devices(self.made.secrets, self.place).devices
         }
         self.plan = plan
         return wire.name_of(plan), frames

@@ -17,14 +17,20 @@ from edge.core.records import Grid
 from edge.host import post
 from edge.mechanisms import disk, thermal
 from gateway import mechanisms
-from gateway.service.intake.outcomes import Asked, DeadLetter, Kept
+from gateway.service.intake.outcomes import AskedRound, CountedReport, DeadLetter
 from gateway.service.rounds import OpenRound, Place
 from gateway.service.workers import leases, rounds
 from gateway.service.workers.leases import Lease, LeaseLost, Leases
-from gateway.service.workers.part import part_of
-from gateway.service.workers.rounds import Fold, PartStore, RoundOver, combine, find_fold
+from gateway.service.workers.part import find_part
+from gateway.service.workers.rounds import (
+    PartStore,
+    ReportFold,
+    RoundOver,
+    find_fold,
+    sum_payloads,
+)
 from gateway.store import message_rows
-from gateway.store.message_rows import Sum
+from gateway.store.message_rows import SlotSum
 from gateway.store.schema import leases as table
 from gateway.store.store import Store
 from recovery.disk import plan
@@ -40,14 +46,14 @@ def opened(store: Store, home: Any, number: int = 1) -> OpenRound:
     """Return a round that is charged, in the store, and open."""
     plan = home.round(number)
     name = wire.name_of(plan)
-    asked = Asked(name, name, plan, home.message(plan), Fraction(1, 50))
+    asked = AskedRound(name, name, plan, home.message(plan), Fraction(1, 50))
     assert store.open_round(asked, Fraction(100)) == ""
     places = {name: device.place for name, device in home.devices.by_name.items()}
     rounds.open_round(store.engine, name, FOLD)
     return OpenRound(plan, name, inf, places)
 
 
-def answers(home: Any, round: OpenRound) -> dict[str, Kept]:
+def answers(home: Any, round: OpenRound) -> dict[str, CountedReport]:
     """Return what every device answers, as a row of the store."""
     rows = {}
     for name, device in home.devices.by_name.items():
@@ -55,7 +61,7 @@ def answers(home: Any, round: OpenRound) -> dict[str, Kept]:
         topic = wire.topic(home.devices.site, name, "data")
         report = post.unpack_report(frame, device.mac_key, topic, name)
         numbers = report.epoch, report.seq
-        rows[name] = Kept(name, *numbers, round.name, frame, device.key_id)
+        rows[name] = CountedReport(name, *numbers, round.name, frame, device.key_id)
     return rows
 
 
@@ -65,7 +71,7 @@ def part(store: Store, number: int = 0, holder: str = "ada", lease_s: float = 60
     row = {"part": number, "holder": "", "until_s": 0.0, "epoch": 0}
     with store.engine.begin() as connection:
         connection.execute(postgresql.insert(table).on_conflict_do_nothing(), row)
-    while not (taken := [one for one in mine.take(number + 1, 9) if one.part == number]):
+    while not (taken := [one for one in mine.take_parts(number + 1, 9) if one.part == number]):
         time.sleep(0.01)
     return PartStore(store, taken[0], FOLD, 5)
 
@@ -76,7 +82,7 @@ def test_a_round_over_two_parts_is_released_as_one(store: Store, home: Any) -> N
     rows = answers(home, round)
     parts = [part(store, 0), part(store, 1, "bob")]
     for index, row in enumerate(rows.values()):
-        parts[index % 2].keep([row])
+        parts[index % 2].keep_batch([row])
     found = rounds.close_and_sum(store.engine, round, FOLD)
     reports = [
         post.unpack_report(
@@ -103,13 +109,13 @@ def test_a_report_is_in_the_sum_or_hears_that_the_round_is_over(store: Store, ho
             gate = threading.Barrier(2)
             wait_s = world.random() * 2 * took_s  # so that both sides win at times
 
-            def keep(rows: list[Kept] = rows, gate: threading.Barrier = gate) -> int:
+            def keep(rows: list[CountedReport] = rows, gate: threading.Barrier = gate) -> int:
                 nonlocal took_s
                 gate.wait()
                 kept, began_s = 0, time.monotonic()
                 for row in rows:
                     try:
-                        mine.keep([row])
+                        mine.keep_batch([row])
                     except RoundOver:
                         return kept
                     kept += 1
@@ -123,12 +129,12 @@ def test_a_report_is_in_the_sum_or_hears_that_the_round_is_over(store: Store, ho
             count = kept.result()
             # What was kept before the close is in the sum; after it nothing was.
             assert found.release.reports == len(found.devices) == count
-            assert len(store.answers(round.name)) == count
+            assert len(store.list_answers(round.name)) == count
             assert sum(value is not None for value in found.release.values) == count
             late += count < 2
             in_time += count > 0
             with pytest.raises(RoundOver):
-                mine.keep([rows[1]._replace(seq=2**40)])
+                mine.keep_batch([rows[1]._replace(seq=2**40)])
             assert store.close_round(round.name, found.release.values, count)
     assert late > TRIES / 20, "the race was never lost: it tests nothing"
     assert in_time > TRIES / 20, "the race was never won: it tests nothing"
@@ -143,31 +149,31 @@ def test_who_lost_the_lease_writes_nothing_at_all(
     zombie = part(store, 0, "zombie", 0.05)
     part(store, 0, "successor")
     with pytest.raises(LeaseLost):
-        zombie.keep([first])
-    assert store.answers(round.name) == []
-    assert store.newest() == {}
+        zombie.keep_batch([first])
+    assert store.list_answers(round.name) == []
+    assert store.read_newest_numbers() == {}
     assert rounds.count_answers(store.engine, round.name) == 0
 
     def unfenced(connection: Any, lease: Lease, idle_s: float) -> None:
         """Let everybody write."""
 
-    monkeypatch.setattr(leases, "hold", unfenced)
-    zombie.keep([second])
-    assert [name for name, _ in store.answers(round.name)] == [second.device]
+    monkeypatch.setattr(leases, "hold_lease", unfenced)
+    zombie.keep_batch([second])
+    assert [name for name, _ in store.list_answers(round.name)] == [second.device]
 
 
 def test_sums_that_are_missing_are_made_of_the_reports(store: Store, home: Any) -> None:
     """One gateway took answers before there were parts: opened again, the round has them all."""
     round = opened(store, home)
     first, second, *_ = answers(home, round).values()
-    store.keep([first])
+    store.keep_batch([first])
     assert rounds.count_answers(store.engine, round.name) == 0
     rounds.close_and_sum(
         store.engine, round, FOLD
     )  # and the gateway dies before the release is kept
     rounds.open_round(store.engine, round.name, FOLD)
     assert rounds.count_answers(store.engine, round.name) == 1
-    part(store).keep([second])
+    part(store).keep_batch([second])
     found = rounds.close_and_sum(store.engine, round, FOLD)
     assert sorted(found.devices) == sorted([first.device, second.device])
     assert found.release.reports == 2
@@ -178,12 +184,12 @@ def test_a_round_that_was_released_is_not_opened_again(store: Store, home: Any) 
     round = opened(store, home)
     first, second, *_ = answers(home, round).values()
     mine = part(store)
-    mine.keep([first])
+    mine.keep_batch([first])
     found = rounds.close_and_sum(store.engine, round, FOLD)
     assert store.close_round(round.name, found.release.values, 1)
     rounds.open_round(store.engine, round.name, FOLD)
     with pytest.raises(RoundOver):
-        mine.keep([second])
+        mine.keep_batch([second])
 
 
 # What the database sums up is what the mechanism's own release says, exactly.
@@ -192,7 +198,7 @@ NAME, OTHER = b"abcd", b"efgh"
 PARTS = 4
 
 
-def summed(store: Store, fold: Fold, plan: Any, name: bytes = NAME) -> Any:
+def summed(store: Store, fold: ReportFold, plan: Any, name: bytes = NAME) -> Any:
     """Return the release that SQL's sums make."""
     with store.engine.connect() as connection:
         return fold.release(plan, *message_rows.sum_slots(connection, name))
@@ -215,17 +221,19 @@ def test_a_thermal_round_summed_in_parts_is_the_release_of_all_its_payloads(
     plan, fold = home.round()._replace(params=params), rounds.find_fold("thermal")
     with store.engine.begin() as connection:
         for part in range(PARTS):
-            mine = [said for name, said in payloads.items() if part_of(name, PARTS) == part]
+            mine = [said for name, said in payloads.items() if find_part(name, PARTS) == part]
             for batch in (mine[:3], mine[3:]):
-                message_rows.add_sums(connection, NAME, part, combine(fold, batch), len(batch))
-        message_rows.add_sums(connection, OTHER, 0, {0: Sum(1, 1)}, 1)  # another round's
+                message_rows.add_slot_sums(
+                    connection, NAME, part, sum_payloads(fold, batch), len(batch)
+                )
+        message_rows.add_slot_sums(connection, OTHER, 0, {0: SlotSum(1, 1)}, 1)  # another round's
     assert summed(store, fold, plan) == thermal.release(plan, list(payloads.values()), None)
 
 
 def test_a_sensor_that_is_summed_twice_is_an_error_and_no_average(home: Any) -> None:
     """More answers of one sensor in a round would average its noise away."""
     with pytest.raises(ValueError, match="2 times"):
-        rounds.find_fold("thermal").release(home.round(), {1: Sum(10, 2)}, 2)
+        rounds.find_fold("thermal").release(home.round(), {1: SlotSum(10, 2)}, 2)
 
 
 # Counting in parts: however reports are shared out, the sums make the mechanism's own release.
@@ -235,13 +243,13 @@ INSIDE = [place for place, good in enumerate(domain_of(ROUND).ravel()) if good]
 OUTSIDE = sorted(set(range(domain_of(ROUND).size)) - set(INSIDE))
 
 
-def shared(payloads: Sequence[Sequence[int]], parts: int) -> dict[int, Sum]:
+def shared(payloads: Sequence[Sequence[int]], parts: int) -> dict[int, SlotSum]:
     """Return the sums of all parts, added up as the database does."""
-    fold, total = find_fold("disk"), dict[int, Sum]()
+    fold, total = find_fold("disk"), dict[int, SlotSum]()
     for part in range(parts):
-        for slot, (amount, reports) in combine(fold, payloads[part::parts]).items():
-            before = total.get(slot, Sum(0, 0))
-            total[slot] = Sum(before.amount + amount, before.reports + reports)
+        for slot, (amount, reports) in sum_payloads(fold, payloads[part::parts]).items():
+            before = total.get(slot, SlotSum(0, 0))
+            total[slot] = SlotSum(before.amount + amount, before.reports + reports)
     return total
 
 
@@ -281,10 +289,10 @@ def refusal(payload: Sequence[int]) -> tuple[str, bool]:
         b"name",
         1.0,
         places,
-        wrong=mechanisms.find_service(ROUND.mechanism).payload_fault(ROUND),
+        wrong=mechanisms.find_serving(ROUND.mechanism).payload_fault(ROUND),
     )
     report: Any = type("Report", (), {"sender": "a", "payload": payload, "round": b"name"})
-    found = round.refusal(report, 0.0)
+    found = round.find_refusal(report, 0.0)
     return ("", False) if found is None else (found.kind, True)
 
 
@@ -293,13 +301,13 @@ def test_late_ones_are_counted_whatever_the_clock_of_their_worker(
 ) -> None:
     """Each row has the time of the machine that wrote it, which may be a day off."""
     letters = [DeadLetter("heatveil/1/x/y/data", "it is late", b"", "late")]
-    store.keep([], letters)  # for a round before
+    store.keep_batch([], letters)  # for a round before
     began = rounds.find_last_refused(store.engine)
-    store.keep([], [letters[0]._replace(kind="garbled")])
+    store.keep_batch([], [letters[0]._replace(kind="garbled")])
     opened_with = rounds.find_last_refused(store.engine)
     real = time.time
     for off_s in (-86400.0, 86400.0):
         monkeypatch.setattr(time, "time", lambda off_s=off_s: real() + off_s)
-        store.keep([], letters)
+        store.keep_batch([], letters)
 
-    assert rounds.refusals(store.engine, began, opened_with) == (3, 2)
+    assert rounds.count_refusals(store.engine, began, opened_with) == (3, 2)

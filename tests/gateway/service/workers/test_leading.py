@@ -19,10 +19,10 @@ from edge.core import wire
 from edge.core.records import Round
 from edge.mechanisms import thermal
 from gateway.faults import OvertakenFault, TakenFault
-from gateway.service.intake.outcomes import Asked, Letter
+from gateway.service.intake.outcomes import AskedRound, Letter
 from gateway.service.workers import rounds
-from gateway.service.workers.leases import lead
-from gateway.service.workers.part import part_of
+from gateway.service.workers.leases import hold_lead
+from gateway.service.workers.part import find_part
 from gateway.store.places import Database
 from gateway.store.schema import leases
 from gateway.store.store import Store
@@ -59,11 +59,11 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
     home.say(third)
     assert heir.wait(timeout=60) == 0, home.log(heir)
 
-    assert dict(store.answers(round)) == frames
-    assert len(store.charges()) == 1
-    assert store.refused() == []
+    assert dict(store.list_answers(round)) == frames
+    assert len(store.list_charges()) == 1
+    assert store.list_refused() == []
     release = thermal.release(home.plan, home.payloads(frames), None)
-    assert store.release(round) == (release.values, len(frames))
+    assert store.read_release(round) == (release.values, len(frames))
 
 
 # Kills its own process right before a step of the store, or right after it.
@@ -72,7 +72,7 @@ def test_a_standby_goes_on_with_the_round_of_a_leader_that_died(
 def test_a_file_has_no_standby_and_says_so(tmp_path: Path) -> None:
     """Two gateways on one SQLite file would be on one machine: the second is a mistake."""
     place = tmp_path / "heatveil.sqlite"
-    with lead(place, print), pytest.raises(TakenFault), lead(place, print):
+    with hold_lead(place, print), pytest.raises(TakenFault), hold_lead(place, print):
         pass
 
 
@@ -111,10 +111,10 @@ def rows(store: Store, table: str) -> list[Any]:
         return list(connection.execute(text(f"SELECT * FROM {table}")).all())
 
 
-def asked(home: Any, plan: Round, planned: bytes = b"") -> Asked:
+def asked(home: Any, plan: Round, planned: bytes = b"") -> AskedRound:
     """Return a round as a leader asks it."""
     name = wire.name_of(plan)
-    return Asked(planned or name, name, plan, home.message(plan), PRICE)
+    return AskedRound(planned or name, name, plan, home.message(plan), PRICE)
 
 
 def test_both_ask_the_next_round_and_it_is_one_and_charged_once(
@@ -152,7 +152,9 @@ def test_both_release_a_round_and_what_stands_is_one_of_the_two(
         pairs = zip((store, heir), values, strict=True)
         written = at_once(*(partial(s.close_round, name, v, 1, post=[LETTER]) for s, v in pairs))
         assert sorted(written) == [False, True]
-        assert store.release(name) == heir.release(name) == (values[written.index(True)], 1)
+        assert (
+            store.read_release(name) == heir.read_release(name) == (values[written.index(True)], 1)
+        )
         assert len(rows(store, "charges")) == number
 
 
@@ -161,10 +163,10 @@ def overtake(store: Store, heir: Store, home: Any) -> tuple[Any, Any]:
     round = opened(store, home)
     first, last, *_ = answers(home, round).values()
     mine = part(store)
-    mine.keep([first])
+    mine.keep_batch([first])
     summed = rounds.close_and_sum(store.engine, round, FOLD)
     rounds.open_round(heir.engine, round.name, FOLD)
-    mine.keep([last])
+    mine.keep_batch([last])
     return round, summed
 
 
@@ -178,7 +180,7 @@ def test_what_the_heir_lets_count_after_the_sum_is_in_the_release(
         store.close_round(round.name, values, reports, summed=1)
     again = rounds.close_and_sum(heir.engine, round, FOLD).release
     assert heir.close_round(round.name, again.values, again.reports, summed=2)
-    assert store.release(round.name) == (again.values, 2)
+    assert store.read_release(round.name) == (again.values, 2)
 
 
 def test_a_sum_of_fewer_than_have_answered_is_no_release(
@@ -190,7 +192,7 @@ def test_a_sum_of_fewer_than_have_answered_is_no_release(
     with pytest.raises(OvertakenFault):
         store.close_round(round.name, old.release.values, 1, summed=len(old.devices))
     assert heir.close_round(round.name, new.release.values, 2, summed=len(new.devices))
-    assert store.release(round.name) == (new.release.values, 2)
+    assert store.read_release(round.name) == (new.release.values, 2)
 
 
 @pytest.mark.long
@@ -207,7 +209,7 @@ def test_a_round_that_is_released_meanwhile_is_not_opened_again(
         with store.engine.connect() as connection:
             found = rounds.find_last_round(connection)
         assert (found.closed_s is None) == isinstance(closed, OvertakenFault)
-        assert (store.release(round.name) is None) == isinstance(closed, OvertakenFault)
+        assert (store.read_release(round.name) is None) == isinstance(closed, OvertakenFault)
 
 
 # Worker processes that are killed and stopped in mid-round: nothing lost, nothing doubled.
@@ -263,7 +265,7 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     killed_s = time.monotonic()
     ada.wait()
     assert eventually(lambda: second.keys() <= home.receipts.keys())
-    waited = [home.receipts[name] for name in second if part_of(name, PARTITIONS) in dead]
+    waited = [home.receipts[name] for name in second if find_part(name, PARTITIONS) in dead]
     print(f"\ntaken over after kill -9, last receipt: {max(waited) - killed_s:.2f} s")
     assert max(waited) - killed_s < LEASE_S + BUSY_S
 
@@ -274,7 +276,7 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     *most, (last, frame) = third.items()
     home.say(dict(most))
     assert eventually(lambda: dict(most).keys() <= home.receipts.keys())
-    waited = [home.receipts[name] for name in dict(most) if part_of(name, PARTITIONS) in stopped]
+    waited = [home.receipts[name] for name in dict(most) if find_part(name, PARTITIONS) in stopped]
     print(f"taken over after SIGSTOP, last receipt: {max(waited) - stopped_s:.2f} s")
     assert max(waited) - stopped_s < LEASE_S + BUSY_S
     assert eventually(lambda: shared_by(store, "leader"))
@@ -287,11 +289,11 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     assert bob.wait(timeout=60) == 0
     assert time.monotonic() - asked_s < BUSY_S
 
-    assert dict(store.answers(round)) == frames
-    assert store.refused() == []
-    assert store.alarms() == {}
+    assert dict(store.list_answers(round)) == frames
+    assert store.list_refused() == []
+    assert store.list_alarms() == {}
     release = thermal.release(home.plan, home.payloads(frames), None)
-    assert store.release(round) == (release.values, DEVICES)
+    assert store.read_release(round) == (release.values, DEVICES)
     assert set(holders(store).values()) == {""}
 
 
@@ -301,7 +303,7 @@ SLOW = """
 import time
 from gateway.service.workers.rounds import PartStore
 
-keep, said = PartStore.keep, open({path!r}, "a", buffering=1)
+keep, said = PartStore.keep_batch, open({path!r}, "a", buffering=1)
 
 def slowly(self, kept, *rest):
     if kept:
@@ -315,7 +317,7 @@ def slowly(self, kept, *rest):
     if kept:
         said.write(f"keeps {{len(kept)}}\\n")
 
-PartStore.keep = slowly
+PartStore.keep_batch = slowly
 """
 
 
@@ -355,8 +357,8 @@ def test_a_worker_that_wakes_up_after_its_lease_cannot_commit(
     said = paths["zombie"].read_text().split("\n")
     first = said.index("LeaseLost")
     assert not any(line.startswith("keeps") for line in said[:first])
-    assert dict(store.answers(round)) == frames
-    assert store.refused() == []
+    assert dict(store.list_answers(round)) == frames
+    assert store.list_refused() == []
     release = thermal.release(home.plan, home.payloads(frames), None)
-    assert store.release(round) == (release.values, len(frames))
+    assert store.read_release(round) == (release.values, len(frames))
     assert eventually(lambda: home.receipts.keys() == frames.keys())

@@ -10,9 +10,15 @@ import pytest
 from edge.core import wire
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
-from gateway.service.workers.leases import Lease, unique_name
-from gateway.service.workers.part import Part, Surroundings, end_old_sessions, part_of, session_of
-from gateway.service.workers.worker import Worker, share_of
+from gateway.service.workers.leases import Lease, make_unique_name
+from gateway.service.workers.part import (
+    Part,
+    Surroundings,
+    end_old_sessions,
+    find_part,
+    make_session_name,
+)
+from gateway.service.workers.worker import Worker, compute_share
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
 from tests.processes import find_free_port
@@ -53,7 +59,7 @@ def deployment(mosquitto: Mqtt, store: Store) -> Deployment:
 def speaking(mosquitto: Mqtt) -> Iterator[Callable[[str], None]]:
     """Return what says something, that is no frame, on a topic."""
     with Pump("voice") as pump:
-        link = Link(mosquitto, "voice", pump, lasting=False).wait()
+        link = Link(mosquitto, "voice", pump, lasting=False).wait_connected()
         yield lambda topic: link.publish(topic, b"nonsense")
         assert link.wait_until_sent(5)
         link.close()
@@ -61,7 +67,7 @@ def speaking(mosquitto: Mqtt) -> Iterator[Callable[[str], None]]:
 
 def heard(store: Store) -> list[str]:
     """Return the devices from whose topics something came, each time that it did."""
-    return sorted(letter.topic.split("/")[3] for letter in store.refused(1000))
+    return sorted(letter.topic.split("/")[3] for letter in store.list_refused(1000))
 
 
 @pytest.mark.long
@@ -72,9 +78,12 @@ def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_
     names = sorted(home.devices.by_name)
     few = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[:2]})
     rest = home.devices._replace(by_name={name: home.devices.by_name[name] for name in names[2:]})
-    with speaking(mosquitto) as say, Worker(deployment, few, unique_name("ada"), store) as worker:
+    with (
+        speaking(mosquitto) as say,
+        Worker(deployment, few, make_unique_name("ada"), store) as worker,
+    ):
         assert eventually(lambda: _subscribed(worker) and len(worker.parts) == PARTITIONS)
-        worker.reload(rest)
+        worker.replace_devices(rest)
         assert eventually(lambda: _knows(worker, rest) and _subscribed(worker))
         for name in names:
             say(wire.topic(home.devices.site, name, "data"))
@@ -84,7 +93,7 @@ def test_a_device_that_is_added_is_heard_after_a_reload_and_one_that_is_removed_
     with speaking(mosquitto) as say:
         for name in names:
             say(wire.topic(home.devices.site, name, "data"))
-    with Worker(deployment, home.devices, unique_name("bob"), store) as worker:
+    with Worker(deployment, home.devices, make_unique_name("bob"), store) as worker:
         assert eventually(lambda: len(heard(store)) >= 4)
         assert eventually(lambda: _subscribed(worker))
     assert heard(store) == sorted(2 * names[2:])
@@ -112,7 +121,7 @@ def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
     deployment: Deployment, mosquitto: Mqtt, store: Store, home: Any, partitions: int
 ) -> None:
     """Else the broker would go on filling queues that nobody comes for."""
-    with Worker(deployment, home.devices, unique_name("ada"), store) as worker:
+    with Worker(deployment, home.devices, make_unique_name("ada"), store) as worker:
         assert eventually(lambda: len(worker.parts) == PARTITIONS and _subscribed(worker))
         fewer = deployment.workers.model_copy(update={"partitions": partitions})
         changed = deployment.model_copy(update={"workers": fewer})
@@ -123,15 +132,15 @@ def test_sessions_of_parts_that_are_no_more_are_ended_at_the_broker(
     gone = [part for part in range(PARTITIONS) if partitions == 1 or part >= partitions]
     assert end_old_sessions(changed, store) == gone
     assert end_old_sessions(changed, store) == []
-    kept = {name for name in home.devices.by_name if part_of(name, PARTITIONS) not in gone}
-    sessions = [session_of(deployment.site.name, part) for part in range(PARTITIONS)]
+    kept = {name for name in home.devices.by_name if find_part(name, PARTITIONS) not in gone}
+    sessions = [make_session_name(deployment.site.name, part) for part in range(PARTITIONS)]
     came = [one for session in sessions for one in find_kept(mosquitto, session=session)]
     assert {one.topic.split("/")[3] for one in came} == kept
 
 
 def test_parts_are_split_for_ever_and_evenly() -> None:
     """Fixed for as long as there are sessions at brokers: these figures must not change."""
-    found = [part_of(f"node-{n:04}", 16) for n in range(10_000)]
+    found = [find_part(f"node-{n:04}", 16) for n in range(10_000)]
     assert found[:8] == [8, 2, 6, 15, 3, 15, 4, 6]
     counts = [found.count(part) for part in range(16)]
     assert min(counts) > 550, counts
@@ -143,12 +152,12 @@ def test_parts_are_split_for_ever_and_evenly() -> None:
 def test_shares_are_all_parts_and_even(workers: int, partitions: int) -> None:
     """No part without a worker, no worker with two more than another."""
     living = [f"worker-{n}" for n in range(workers)]
-    shares = [share_of(name, living, partitions) for name in living]
+    shares = [compute_share(name, living, partitions) for name in living]
     assert sum(shares) == partitions
     assert max(shares) - min(shares) <= 1
-    fewer = [share_of(name, living[:-1], partitions) for name in living[:-1]]
+    fewer = [compute_share(name, living[:-1], partitions) for name in living[:-1]]
     assert all(more >= less for more, less in zip(fewer, shares, strict=False))
-    assert share_of("nobody", living, partitions) == 0
+    assert compute_share("nobody", living, partitions) == 0
 
 
 def _subscribed(worker: Worker) -> bool:
@@ -181,8 +190,8 @@ def test_who_never_saw_the_broker_takes_no_part(mosquitto: Mqtt, store: Store, h
     with ExitStack() as stack:
         join = stack.enter_context
         nowhere, here = behind_port(store, find_free_port()), behind_port(store, mosquitto.port)
-        ada = join(Worker(nowhere, home.devices, unique_name("ada"), store, say=say))
-        bob = join(Worker(here, home.devices, unique_name("bob"), store))
+        ada = join(Worker(nowhere, home.devices, make_unique_name("ada"), store, say=say))
+        bob = join(Worker(here, home.devices, make_unique_name("bob"), store))
         assert eventually(lambda: len(bob.parts) == FOUR)
         assert ada.parts == []
         assert eventually(lambda: not said["broker"][0])
@@ -199,8 +208,8 @@ def test_who_loses_the_broker_gives_its_parts_away_and_gets_them_back(
     with ExitStack() as stack:
         join = stack.enter_context
         cut_off, here = behind_port(store, proxied.port), behind_port(store, mosquitto.port)
-        ada = join(Worker(cut_off, home.devices, unique_name("ada"), store, away=away.append))
-        bob = join(Worker(here, home.devices, unique_name("bob"), store))
+        ada = join(Worker(cut_off, home.devices, make_unique_name("ada"), store, away=away.append))
+        bob = join(Worker(here, home.devices, make_unique_name("bob"), store))
         assert eventually(lambda: len(ada.parts) == len(bob.parts) == FOUR / 2)
         assert eventually(lambda: all(part._listens for part in ada._held_parts._parts.values()))
         proxied.refuses = True
@@ -221,9 +230,11 @@ def test_a_short_outage_moves_no_part(
     mosquitto: Mqtt, store: Store, home: Any, proxied: Proxy
 ) -> None:
     """The sessions come back by themselves, and each part stays where it is."""
-    with Worker(behind_port(store, proxied.port), home.devices, unique_name("ada"), store) as ada:
+    with Worker(
+        behind_port(store, proxied.port), home.devices, make_unique_name("ada"), store
+    ) as ada:
         assert eventually(lambda: len(ada.parts) == FOUR)
         leases = set(ada._held_parts.held)
         proxied.reset()
-        assert eventually(lambda: not ada._sight.blind_for(0))
+        assert eventually(lambda: not ada._sight.is_blind_for(0))
         assert set(ada._held_parts.held) == leases
