@@ -164,7 +164,7 @@ NAMING = ("device", "devices", "topic", "client")
 SHARED = frozenset(("round", "map", "ha", "gateway", "+"))  # levels of topics that are no device's
 # What makes a line the same as another; whatever else it holds may count up meanwhile.
 TELLING = (
-    *("event", "why", "device", "number", "part", "outcome", "logger", "ready"),
+    *("event", "why", "device", "number", "part", "outcome", "logger", "ready", "came"),
     *("spent", "epsilon_spent", "shard", "suspects"),
 )
 FIRST_S, LONGEST_S = 10.0, 3600.0  # a line that is said again waits so long, and twice each time

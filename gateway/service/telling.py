@@ -398,7 +398,9 @@ class Teller:
         left = event.keys() - MAP if event["kind"] == "map" else DULL | TOLD
         if event["kind"] == "budget":
             left = left | OTHER[event.get("unit", "rho")]
-        log.info(event["kind"], **{key: event[key] for key in event if key not in left})
+        # How many came so far is progress; how many came in all, the release says.
+        say = log.debug if event["kind"] == "reports" else log.info
+        say(event["kind"], **{key: event[key] for key in event if key not in left})
         if event["kind"] == "release" and not event["reports"]:
             log.warning(SILENCE, number=event["number"])
         for hear in self._listeners:

@@ -80,8 +80,12 @@ def test_another_reason_is_another_line(written: io.StringIO) -> None:
     for why in ("locked", "locked", "full", "locked"):
         log.warning("the store does not answer", why=why)
     log.error("the store does not answer", why="locked")
+    log.debug("reports", number=1, came=3)
+    log.debug("reports", number=1, came=4)  # the last: who reads the log counts them
+    found = told(written)
 
-    assert [(one["level"], one["why"]) for one in told(written)] == [
+    assert [one["came"] for one in found[4:]] == [3, 4]
+    assert [(one["level"], one["why"]) for one in found[:4]] == [
         ("warning", "locked"),
         ("warning", "full"),
         ("error", "locked"),
