@@ -159,8 +159,7 @@ def test_a_map_that_comes_late_colours_its_round(
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
         page.feed.put_event(READY)
         tab = opened(page.url)
-        until(tab, "!document.getElementById('time').hidden")
-        until(tab, "!document.getElementById('when').disabled")
+        until(tab, "document.getElementById('moment').textContent != ''")  # the rounds are there
         before = coloured(tab, ACCENT, canvas="strip")
         page.feed.put_event(told(1))
         assert eventually(lambda: coloured(tab, ACCENT, canvas="strip"), 10)
