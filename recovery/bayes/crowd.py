@@ -224,8 +224,8 @@ class Crowd:
 
     def left(self, cells: Whole, powers: Floats) -> Floats:
         """Return the readings that such scenes do not explain, (scenes, r)."""
-        explained = np.einsum("sk,skr->sr", powers, self.problem.columns[cells])
-        return np.asarray(self.problem.readings - explained)
+        explained = powers[:, None] @ self.problem.columns.take(cells, axis=0)
+        return np.asarray(self.problem.readings - explained[:, 0])
 
 
 def pick(scores: Floats, even: Floats, widths: Floats | None = None) -> Whole:

@@ -112,10 +112,11 @@ def shift_as_others_differ(crowd: Crowd, cool: float, scale: float) -> None:
     order = np.argsort(heading[crowd.cells], axis=1)
     crowd.cells = crowd.cells[rows[:, None], order]
     crowd.powers = crowd.powers[rows[:, None], order]
+    # No source comes or goes here.
+    even, numbers = crowd.even(3), crowd.numbers
     for moving, still in (halves, halves[::-1]):
-        even = crowd.even(3)[moving]
-        first, second, fits = _two(crowd.numbers, moving, still, even)
-        _shift(crowd, heading, moving, first, second, fits, scale, cool, even[:, 2])
+        first, second, fits = _two(numbers, moving, still, even[moving])
+        _shift(crowd, heading, moving, first, second, fits, scale, cool, even[moving, 2])
 
 
 def _shift(
