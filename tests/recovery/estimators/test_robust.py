@@ -14,7 +14,6 @@ from edge.mechanisms.thermal import params_of
 from gateway.mechanisms.summary import _REACH, describe_warmest_places, find_warmest_places
 from physics.kernel import forward
 from recovery.bayes.bank import families, places_of
-from recovery.bayes.chain import Draws
 from recovery.bayes.exact import exact_posterior, scores
 from recovery.distance import earth_movers
 from recovery.estimators import robust
@@ -335,6 +334,18 @@ def test_where_all_is_as_stated_the_map_is_the_posteriors() -> None:
     assert same >= 2
 
 
+def test_what_speaks_for_one_family_against_another_counts_by_its_root() -> None:
+    """For the map as for its band: no family is quite the room that there is."""
+    logs = {"stated": 0.0, "powers": math.log(1e-4), "room": math.log(1e-8)}
+    for stated, power in (robust._MAP, robust._DOUBT):
+        chances = robust._weigh(logs, stated, power)
+
+        assert sum(chances.values()) == pytest.approx(1)
+        assert chances["powers"] / chances["room"] == pytest.approx(1e2)
+        odds = stated / (1 - stated) * 1e4
+        assert chances["stated"] / chances["powers"] == pytest.approx(math.sqrt(odds))
+
+
 def test_the_band_doubts_what_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wider than by Bayes' rule, and that than of who is sure that all is as stated; one map."""
     scenes = [replace(seen_of(trial), prior=Prior(2, 2, 1.0, 0.9)) for trial in (1, 2, 3)]
@@ -403,44 +414,18 @@ def test_a_map_is_weak_where_an_even_one_may_well_be_nearer(every: int) -> None:
     assert [level(0, mean) for mean in (0.79, 0.81)] == ["fits", "weak"]
 
 
-def test_a_weak_map_is_evened_until_in_nine_of_ten_worlds_an_even_one_is_no_nearer() -> None:
-    """World by world, by the distance itself; it stays where it is nearer, or that costs much."""
-    seen, even = seen_of(0), np.full(60, 1 / 60)
-    share = (np.eye(60)[10] + np.eye(60)[45]) / 2
-    world = np.random.default_rng(2)
-    likely = np.where(np.isin(np.arange(60), [8, 9, 10, 11, 12, 43, 44, 45, 46, 47]), 15.0, 1.0)
-    cells = np.array([world.choice(60, 12, False, likely / likely.sum()) for _ in range(200)])
-    draws = Draws(cells, np.ones(cells.shape), 0.0)
-    mixed = robust._even_out(seen, share, draws, draws)
-
-    def worse(drawn: np.ndarray) -> float:
-        truths = [np.bincount(some, minlength=60) / 12 for some in cells]
-        return float(np.mean([earth_movers(drawn, t) > earth_movers(even, t) for t in truths]))
-
-    assert worse(share) > 0.2
-    assert 0 < worse(mixed) <= 0.1
-    assert mixed.sum() == pytest.approx(1)
-    sure = Draws(np.tile([10, 45], (9, 1)), np.ones((9, 2)), 0.0)
-    for believed, doubted in ((sure, draws), (draws, sure)):
-        assert (robust._even_out(seen, share, believed, doubted) == share).all()
-
-
-def test_a_map_that_is_evened_names_the_places_that_it_named_before() -> None:
-    """Of worlds that favour no cell an even map alone is as near; it would name none of them."""
-    seen, cells = seen_of(0), np.arange(60)
+def test_a_map_that_is_even_for_the_most_part_names_the_places_that_stand_out() -> None:
+    """One that is even altogether, or over all open cells, names none."""
+    cells = np.arange(60)
     bumps = [np.exp(-0.5 * np.square((cells - middle) / 1.5)) for middle in (36, 12)]
     share = 0.6 * bumps[0] / bumps[0].sum() + 0.4 * bumps[1] / bumps[1].sum()
-    world = np.random.default_rng(2)
-    drawn = np.array([world.choice(60, 12, replace=False) for _ in range(200)])
-    draws = Draws(drawn, np.ones(drawn.shape), 0.0)
-    mixed = robust._even_out(seen, share, draws, draws)
+    mixed = 0.4 * share + 0.6 / 60
     sure = Credible(0.9, np.full((1, 60), 1 / 30), np.array([0.0, 0.2, 0.6, 0.2]))
     before, after = (
         [place.at for place in find_warmest_places(mass[None], LINE.grid, credible=sure)]
         for mass in (share, mixed)
     )
 
-    assert np.ptp(mixed) < 0.5 * np.ptp(share)
     assert len(after) == len(before) == 2
     assert np.abs(np.subtract(before, after)).max() < _REACH
     for even in (np.full((1, 60), 1 / 60), np.where(cells < 40, 1 / 40, 0.0)[None]):
