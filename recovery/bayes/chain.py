@@ -118,7 +118,7 @@ _WORTH = 0.25
 # Pairs that are drawn a sweep, where powers are not known, and shifts by what share of a
 # difference: whole ones jump between modes, parts of one search near by.
 _PAIRS = 2
-_SCALES = (1.0, 0.4)
+_SCALES, _SCALES_ON_A_LINE = (1.0, 0.5, 0.25), (1.0, 0.4)
 # More cells than this cost minutes and a gigabyte.
 MOST_CELLS = 4096
 
@@ -208,15 +208,20 @@ def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Dra
 
 
 def _sweep(crowd: Crowd, cool: float) -> None:
-    """Move most sources by themselves, split and merge pairs, and shift scenes as a whole."""
-    # Sources sit in slots of any order, so that two slots of three are as good as any others.
+    """Move sources by themselves, split and merge pairs, and shift scenes as a whole.
+
+    Along a line a part of that will do: bands hold as often. In a plane maps of other streams
+    would then be farther apart.
+    """
     crowd.reseat()
-    for slot in range(math.ceil(crowd.cells.shape[1] * 2 / 3)):
+    line, slots = len(crowd.problem.at) == 1, crowd.cells.shape[1]
+    # Sources sit in slots of any order, so that two slots of three are as good as any others.
+    for slot in range(math.ceil(slots * 2 / 3) if line else slots):
         redraw_one(crowd, slot, cool)
-    if crowd.problem.low < crowd.problem.high and crowd.cells.shape[1] > 1:
+    if crowd.problem.low < crowd.problem.high and slots > 1:
         for turn in range(_PAIRS):
             redraw_two(crowd, cool, merge=turn % 2 == 0)
-    for scale in _SCALES:
+    for scale in _SCALES_ON_A_LINE if line else _SCALES:
         shift_as_others_differ(crowd, cool, scale)
 
 
