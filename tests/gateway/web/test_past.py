@@ -131,8 +131,8 @@ def test_a_round_whose_map_is_being_drawn_is_not_told_to_have_none(
 ) -> None:
     """Rounds may close before the first map; one that a newer map has passed gets none."""
     drawn = list[int]()
-    monkeypatch.setattr(known, "map", lambda n=None: told(n) if n in drawn else None)
-    monkeypatch.setattr(known, "maps", lambda *_: [json.dumps(told(n)) for n in drawn])
+    monkeypatch.setattr(known, "read_map", lambda n=None: told(n) if n in drawn else None)
+    monkeypatch.setattr(known, "list_maps", lambda *_: [json.dumps(told(n)) for n in drawn])
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
         page.feed.put_event(READY)
         tab = opened(page.url)
@@ -154,15 +154,15 @@ def test_a_map_that_comes_late_colours_its_round(
     known: Any, opened: Opened, until: Until, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More have closed meanwhile than are asked for again; those of a rehearsal, in seconds."""
-    monkeypatch.setattr(known, "map", lambda _=None: None)
-    monkeypatch.setattr(known, "maps", lambda *_: [])
+    monkeypatch.setattr(known, "read_map", lambda _=None: None)
+    monkeypatch.setattr(known, "list_maps", lambda *_: [])
     with Page("127.0.0.1", 0, reader=known, health=Health()) as page:
         page.feed.put_event(READY)
         tab = opened(page.url)
         until(tab, "document.getElementById('moment').textContent != ''")  # the rounds are there
         before = coloured(tab, ACCENT, canvas="strip")
         page.feed.put_event(told(1))
-        assert eventually(lambda: coloured(tab, ACCENT, canvas="strip"), 10)
+        assert eventually(lambda: coloured(tab, ACCENT, canvas="strip"))
 
     assert not before
 
