@@ -176,7 +176,7 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
 def format_ratio(ratio: Ratio) -> str:
     """Return a ratio as one writes it.
 
-    >>> format_ratio((1, 2)), ratio_text((4, 1))
+    >>> format_ratio((1, 2)), format_ratio((4, 1))
     ('1/2', '4')
     """
     return str(ratio[0]) if ratio[1] == 1 else f"{ratio[0]}/{ratio[1]}"

@@ -70,7 +70,7 @@ def make_queries(grid: Grid, epsilon: Ratio, split: Split = "users") -> tuple[Qu
 def find_answer_epsilon(epsilon: Ratio, split: Split) -> Ratio:
     """Return the epsilon of one answer.
 
-    >>> find_answer_epsilon((7, 2), "users"), share((7, 2), "budget")
+    >>> find_answer_epsilon((7, 2), "users"), find_answer_epsilon((7, 2), "budget")
     ((7, 2), (7, 4))
     """
     if split not in get_args(Split):

@@ -327,7 +327,7 @@ def find_set_size(
 def find_paper_set_size(cells: int, epsilon: float) -> int:
     """Return the paper's set size, n / e^epsilon to the nearest whole number, at least 1.
 
-    >>> find_paper_set_size(225, 3.5), wished_size(225, 5), wished_size(25, 5)
+    >>> find_paper_set_size(225, 3.5), find_paper_set_size(225, 5), find_paper_set_size(25, 5)
     (7, 2, 1)
     """
     return max(1, round(cells * math.exp(-epsilon)))

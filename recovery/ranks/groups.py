@@ -64,7 +64,7 @@ def group_of(query: Query) -> int:
 def choose_group(count: int, epsilon: float) -> int:
     """Return the size of groups with the least error on places that lie evenly.
 
-    >>> choose_group(10_000, 1.0), rule_group(3, 0.01)
+    >>> choose_group(10_000, 1.0), choose_group(3, 0.01)
     (174, 1)
     """
     return _bound(RULE * math.sqrt(count / epsilon), count)
@@ -73,7 +73,7 @@ def choose_group(count: int, epsilon: float) -> int:
 def find_paper_group(count: int, epsilon: float) -> int:
     """Return the size that Table 1 gives, between its entries and beyond them as a power law.
 
-    >>> find_paper_group(10_000, 1.0), paper_group(180_000, 0.5)
+    >>> find_paper_group(10_000, 1.0), find_paper_group(180_000, 0.5)
     (62, 264)
     """
     logs = np.log(np.array(TABLE, dtype=np.float64))
