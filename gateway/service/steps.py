@@ -289,6 +289,7 @@ class Steps:
             OvertakenFault: another gateway has the round now.
             Stopped: we are told to stop.
         """
+        closed_s = time.time()  # before noise is drawn: no time on the disk tells how long it took
         if key is not None:
             release = self._unsealed(mechanism, closed, devices, key)
         elif (release := closed.summed) is None:
@@ -303,6 +304,7 @@ class Steps:
             post=[make_withdrawal(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
             summed=None if closed.summed is None or adds else len(closed.reports),
+            closed_s=closed_s,
         )
         if not written:  # it was before: what is on the disk is what was seen
             stored = self.call_until_stored(self.store.read_release, closed.name)

@@ -422,6 +422,7 @@ class Store:
         post: Sequence[Letter] = (),
         outcome: str = "closed",
         summed: int | None = None,
+        closed_s: float | None = None,
     ) -> bool:
         """Keep the release of a round, what it cost, and what is to be published of it.
 
@@ -432,12 +433,13 @@ class Store:
             charge: for a round that was opened with paid=False.
             summed: of how many devices the reports were added up, by workers; the round was
                 closed for it.
+            closed_s: what it is dated to; now, where no noise was drawn for it here.
 
         Raises:
             OvertakenFault: another gateway has opened the round again since it was summed, so it
                 is that one's to release; or has given it up, and may have asked another for it.
         """
-        now_s = time.time()
+        now_s = time.time() if closed_s is None else closed_s
         with self._engine.begin() as connection:
             round_rows.lock_charges(connection)
             if round_rows.is_abandoned(connection, name) or (

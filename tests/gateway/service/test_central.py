@@ -333,6 +333,27 @@ def test_no_window_holds_more_releases_than_it_has_budget_for(
     assert max(within) == 4
 
 
+def test_no_time_that_is_kept_tells_how_long_a_draw_took(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its length follows from the noise; API and export show when a round closed."""
+    now_s = [1.8e9]
+
+    def draw_slowly(round: Any, payloads: Any, rng: Any) -> Any:
+        now_s[0] += 60
+        return release(round, payloads, rng)
+
+    monkeypatch.setattr(time, "time", lambda: now_s[0])
+    monkeypatch.setattr(
+        campaign, "find_mechanism", lambda _: replace(PLANTED, release=draw_slowly)
+    )
+    Process(tmp_path, Fleet(), never).live(1)
+
+    assert now_s == [1.8e9 + 60]
+    for stamps in ("closed_s FROM rounds", "at_s FROM releases", "at_s FROM charges"):
+        assert rows(tmp_path, f"SELECT {stamps}") == [(1.8e9,)]
+
+
 STEPS = [
     *("after make_key_pair", "after open_round", "after keep_batch", "before close_round"),
     *("after close_round", "before destroy_key", "after destroy_key"),
