@@ -151,7 +151,7 @@ class Parts:
         await device.run()
 
     def _ill(self):
-        return self.device is not None and self.device.node.faults
+        return self.device is not None and self.device.node.faults and not self.device.node.alert
 
     def _vitals(self):
         said = {"started": self.cause}

@@ -233,16 +233,19 @@ def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float
     # Two in one cell are no scene of the prior, but warmer than all that are.
     where = cells[(even[:, : held.most] * len(cells)).astype(np.int64)]
     least = np.resize(lows(held), _SCENES)
-    heats = np.zeros((felt.shape[1], _SCENES))
-    for slot in range(held.most):
-        heat = least + (held.warmest - least) * even[:, held.most + slot]
-        heats[where[:, slot], np.arange(_SCENES)] += heat * (slot < numbers)
+    heats = least[:, None] + (held.warmest - least[:, None]) * even[:, held.most : 2 * held.most]
+    heats *= np.arange(held.most) < numbers[:, None]
+    by_cell = np.ascontiguousarray(felt.T)
     nobody = 0.0
-    for some in np.split(heats, _SCENES // 100, axis=1):  # all at once do not fit into a cache
-        short = (edge[:, None] - felt @ some) / noise[:, None]  # in deviations of the noise
+    for first in range(0, _SCENES, 100):  # all at once do not fit into a cache
+        block = slice(first, first + 100)
+        shown = np.zeros((100, len(felt)))
+        for slot in range(held.most):
+            shown += by_cell[where[block, slot]] * heats[block, slot, None]
+        short = (edge - shown) / noise  # in deviations of the noise
         near = short < _FAR
         stays = scipy.special.log_ndtr(short[near])
-        nobody += np.exp(np.bincount(np.nonzero(near)[1], stays, some.shape[1])).sum()
+        nobody += np.exp(np.bincount(np.nonzero(near)[0], stays, 100)).sum()
     return 1 - nobody / _SCENES
 
 

@@ -141,3 +141,25 @@ def test_a_copy_stays_awake_and_renews_no_radio(
 
     assert slept is not copied
     assert reached == [copied]
+
+
+def test_a_sensor_that_failed_hides_no_budget_that_cannot_be_written(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four flashes send somebody to the sensor, and another sensor would mend nothing."""
+    config(tmp_path, monkeypatch)
+    light = start.led.Led(start.led.pin(machine, "LED"))
+    sensor = SimpleNamespace(step=(1, 16), read=None)
+    parts = start.Parts(start.load(), sensor, light, machine, str(tmp_path))
+    parts.device = SimpleNamespace(node=SimpleNamespace(faults=2, alert=""))
+    light.show("alert")
+
+    def count_flashes() -> int:
+        machine.lit.clear()
+        for now_ms in range(0, start.led.ROUND_MS, 20):
+            light.look(now_ms)
+        return machine.lit.count(1)
+
+    assert count_flashes() == 4
+    parts.device.node.alert = "its budget cannot be kept"
+    assert count_flashes() == 3

@@ -16,7 +16,7 @@ from recovery.estimators.table import estimate
 from recovery.estimators.verdict import join, judge
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.thermal import Query, certify_shares, operator, plan, recover
-from recovery.thermal.seen import drop_weights, find_clamped, make_seen
+from recovery.thermal.seen import _chance_of, drop_weights, find_clamped, make_seen
 
 # A map says which sensors lie, which stand at their clamp, and when there is too much noise.
 
@@ -112,6 +112,21 @@ def test_where_all_is_as_stated_hardly_anything_is_said() -> None:
         assert find_clamped(LINE, released(warmth)) == ()
 
     assert alarms <= 4  # of 0.005 expected each, this and more comes once in four hundred
+
+
+def test_the_chance_of_the_clamp_is_how_often_drawn_noise_and_sources_come_there() -> None:
+    """At edges that noise alone often reaches, and at those that take a source as well."""
+    world, felt, noise = np.random.default_rng(9), operator(LINE), np.linspace(0.8, 2.0, 30)
+    heats = np.zeros((20_000, 60))
+    for heat in heats:
+        sources = world.integers(LINE.sources_max + 1)
+        np.add.at(heat, world.integers(60, size=sources), 1.0)
+    shown = heats @ felt.T + noise * world.normal(size=(20_000, 30))
+    for edge in (3.5 * noise, 2 * felt.max() + noise):
+        often = np.mean((shown > edge).any(axis=1))
+
+        assert 0.1 < often < 0.9
+        assert _chance_of(LINE, edge, felt, noise) == pytest.approx(often, abs=0.02)
 
 
 def test_one_source_next_to_a_sensor_is_at_no_clamp() -> None:
