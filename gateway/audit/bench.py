@@ -106,7 +106,7 @@ class Device:
             values: what it reads; if None, what it may hold under this number.
             round: another Round than that which it was made for.
         """
-        _, signed = message(self.round if round is None else round, number)
+        _, signed = sign_round_as(self.round if round is None else round, number)
         return self.answer(signed, self.seen(number) if values is None else values)
 
     def seen(self, number: int) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ def subject_of(round: Any) -> Any:
     return subject.asked
 
 
-def message(
+def sign_round_as(
     round: Any, number: int, site: str = SITE, site_key: bytes = SITE_KEY
 ) -> tuple[Any, bytes]:
     """Return the Round under another number, and the site's signed message of it."""
@@ -182,7 +182,7 @@ def releases(
     """
     rows, seen = [], tuple(readings.tolist())
     for number in numbers:
-        asked, signed = message(round, number)
+        asked, signed = sign_round_as(round, number)
         payloads = []
         for device in devices:
             own = slice(device.identity.sensor, device.identity.sensor + device.identity.sensors)

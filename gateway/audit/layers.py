@@ -22,12 +22,12 @@ from .arithmetic import (
     tables,
 )
 from .attacks import (
+    broker_certificates,
     crash,
     deployment,
     device,
     gateway,
     keys,
-    links,
     sequences,
     side_channels,
     sums,
@@ -126,7 +126,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer("gateway", "answers that count twice, evidence lost", gateway.claims),
     Layer("sealed", "private reports that others open", gateway.sealed_claims, kinds=CENTRAL),
     Layer("sums", "sums that are seen through, or are wrong", sums.sums_claims, False),
-    Layer("links", "brokers that are not who they say", links.claims, False),
+    Layer("links", "brokers that are not who they say", broker_certificates.claims, False),
     Layer("after", "a map made of more than was published", noise.after_claims, kinds=ALL),
     Layer("promise", "a promise with rounded numbers", noise.promise_claims, kinds=ALL),
 )

@@ -304,7 +304,7 @@ def _walker(walker: WalkerTable, nth: int, room: RoomTable, source: Source) -> W
                 for x, y in places
             ),
         )
-        for frame, places in read_trace(path, walker.frame_px, walker.sequence)
+        for frame, places in read_recorded_people(path, walker.frame_px, walker.sequence)
     )
     kept = (walker.frames_per_s, walker.jump_m, walker.gap_frames, walker.at)
     return Walker(walker.name, walker.air_w, frames, *kept)
@@ -330,7 +330,7 @@ _COLUMNS = ("frame", "x_px", "y_px")
 _EXAMPLE = "sequence,frame,people,x_px,y_px\n    office,0,1,7.25,3.1875"
 
 
-def read_trace(path: Path, frame_px: Point, sequence: str | None = None) -> Frames:
+def read_recorded_people(path: Path, frame_px: Point, sequence: str | None = None) -> Frames:
     """Return the places of people in each frame of a recording, in pixels, in frame order.
 
     Args:

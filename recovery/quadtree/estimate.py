@@ -153,7 +153,7 @@ class Proportions(NamedTuple):
     squares: int  # with an estimate
 
 
-def estimate_proportions(query: Query, releases: Sequence[Release]) -> Proportions:
+def estimate_yes_shares(query: Query, releases: Sequence[Release]) -> Proportions:
     """Return who says yes, square by square, between bounds that hold as often as the level says.
 
         p = P / (P + N), half width = z sqrt(p (1 - p) / c + v ((1 - p)**2 + p**2) / c**2)

@@ -30,7 +30,7 @@ from ...devices.enrol import enrol, keycount
 from ...faults import OperatorFault
 from ...mechanisms import find_serving
 from ...service.rounds import Place
-from ..bench import Device, listen, message
+from ..bench import Device, listen, sign_round_as
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from . import accountant
 
@@ -138,7 +138,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
                 device.boot()
             made = round.params[4] * (1 + number % 2)  # more noise than the least, by turns
             params = (*round.params[:4], made, *round.params[5:])
-            asked, signed = message(round._replace(params=params), number)
+            asked, signed = sign_round_as(round._replace(params=params), number)
             seen, before = tuple(range(number, number + SENSORS)), [0]
 
             def read(_: Any, seen: Any = seen, before: Any = before) -> Any:

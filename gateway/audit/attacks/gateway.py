@@ -27,7 +27,7 @@ from ...service.mqtt.connection import Message
 from ...service.rounds import OpenRound, Place
 from ...service.sealing import open_sealed_report
 from ...store.store import Store
-from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
+from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, plans, seal_round, sign_round_as
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 
 
@@ -62,7 +62,7 @@ class House:
 
     def ask(self, number: int) -> str:
         """Open a Round, and have every device answer it; return why it is not opened, or ""."""
-        asked, signed = message(self.round, number)
+        asked, signed = sign_round_as(self.round, number)
         if why := self.charge(asked, signed):
             return why
         for device in self.devices:
@@ -172,7 +172,7 @@ def _count_spent(house: House, rho: Fraction) -> Iterator[Claim]:
         counted += house.deliver(house.sent[-len(NAMES) :])[0]
     yield claim_fact("a round is charged before a device can hear of it", not late, samples=ROUNDS)
     yield claim_fact("every answer counts", counted == ROUNDS * len(NAMES), samples=counted)
-    asked, signed = message(house.round, 999)
+    asked, signed = sign_round_as(house.round, 999)
     another, budget = AskedRound(b"none", b"none", asked, signed, rho), ROUNDS * rho + rho / 2
     refused = bool(house.store.open_round(another, budget))
     yield claim_fact("a round that the budget has no room for is not opened", refused, samples=1)
@@ -281,7 +281,7 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         who = enrol.Device.from_identity(device.identity)
         thief = who._replace(seal_key=rootkeys.seal_key(effort.root("another")))
         for number, reading in enumerate([None, *mechanism.subject.list_readings(plain)], 1):
-            round, signed = message(sealed, number)
+            round, signed = sign_round_as(sealed, number)
             values = reading.values if reading else ()
             frame = device.node.answer(signed, lambda _, values=values: values)
             report = device.open_frame(frame)
@@ -299,7 +299,7 @@ def sealed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         lengths = max(lengths, len(frames))
         for allowed in ("", "another"):
             node = _enrol_for(allowed, sealed, root).node
-            none = node.answer(message(sealed, 1)[1], asked.append) is None
+            none = node.answer(sign_round_as(sealed, 1)[1], asked.append) is None
             refusals.append(none and node.refusal.startswith("central-not-allowed"))
     yield claim_none("a sealed report opens for its round's key, as it was", wrong, samples=count)
     sentence = "a sealed report opens for no other key, device or Round"

@@ -19,7 +19,7 @@ from edge.core.budget import Lost, objection
 
 from ...service.ledger import compute_round_rho
 from ...service.mqtt.connection import Message
-from ..bench import Device, listen, message, plans, replace, subject_of
+from ..bench import Device, listen, plans, replace, sign_round_as, subject_of
 from ..claim import Claim, Effort, claim_fact, claim_none
 from .gateway import House, topic_of
 from .power import Flash, PowerCut, WatchedDevice
@@ -64,7 +64,7 @@ class Siege:
 
     def ask(self) -> None:
         """Ask the next Round, as the gateway would."""
-        self.last, signed = message(self.round, self._next_number())
+        self.last, signed = sign_round_as(self.round, self._next_number())
         if self.house is not None and not self.house.charge(self.last, signed):
             self.opened, self.counted = self.opened + 1, 0
         self.life.ask(self.last, self.read_values())

@@ -12,7 +12,7 @@ from edge.net import device as edge_device
 from edge.net.ring import Ring
 from edge.net.ticker import Ticker
 
-from ..bench import Device, listen, message, plans, replace, subject_of
+from ..bench import Device, listen, plans, replace, sign_round_as, subject_of
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none
 
 TICK_MS = 100
@@ -42,7 +42,7 @@ def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
     late, unready = 0, 0
     with listen() as blocks:
         for number in range(1, ROUNDS + 1):
-            _, signed = message(round, number)
+            _, signed = sign_round_as(round, number)
             ready = number % 2 == 0
             if ready:
                 device.node.prepare()
@@ -95,7 +95,7 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
             asked = asking.vary_round(round, number // 4)
             # Nothing may lie ready for the first Round of a boot either: it brings the weights.
             slowest[0] = TICK_MS - 10 if number % 4 == 0 or number == 1 else 3 * TICK_MS
-            ticker.take(message(asked, number)[1], lambda params: device.seen(5), now_ms[0])
+            ticker.take(sign_round_as(asked, number)[1], lambda params: device.seen(5), now_ms[0])
             slowest[0] = 3 * TICK_MS
             while frame is None and now_ms[0] < came + 20 * TICK_MS:
                 frame = ticker.poll(now_ms[0])
@@ -176,7 +176,7 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
             now_ms[0] += TICK_MS  # what came before the tick after a draw counts as come at it
             came, said[:] = now_ms[0], []
             limits = spoken.node.budget.limits
-            spoken.hear(wire.round_topic(site, round.mechanism), message(round, number)[1])
+            spoken.hear(wire.round_topic(site, round.mechanism), sign_round_as(round, number)[1])
             order = device.order(limits._replace(version=limits.version + 1))
             spoken.hear(tightening.topic(site, device.identity.name), order)
             while now_ms[0] < came + 3 * TICK_MS:
@@ -308,7 +308,7 @@ def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]
 
 def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]) -> Claim:
     """Return whether what a broken sensor gives, a secret still, gets into any word of it."""
-    _, signed = message(round, 1)
+    _, signed = sign_round_as(round, 1)
     said = set()
     for one, given in zip(devices, rubbish, strict=True):
         frame = one.node.answer(signed, lambda params, given=given: given)

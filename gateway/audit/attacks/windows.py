@@ -29,7 +29,7 @@ from recovery.maps.guarantee import window_of
 from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import Link, ShardSum
-from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, message, plans, seal_round
+from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, plans, seal_round, sign_round_as
 from ..claim import Claim, Effort, claim_fact, claim_none
 from .power import Flash, Memory, PowerCut
 
@@ -111,7 +111,7 @@ def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
 
 def _ask(device: Device, number: int, read: Any) -> Any:
     device.node.prepare()
-    return device.node.answer(message(device.round, number)[1], read)
+    return device.node.answer(sign_round_as(device.round, number)[1], read)
 
 
 def _beside_others(
@@ -146,7 +146,7 @@ def _beside_others(
 
     def ask(device: Device, number: int, read: Any) -> Any:
         """Return its masked numbers, or what it said instead of an earlier step."""
-        asked, signed = message(round, number)
+        asked, signed = sign_round_as(round, number)
         where = wire.round_topic(SITE, round.mechanism)
         said = {0: device.node.heard(where, signed, read)}
         if not said[0]:
@@ -262,8 +262,8 @@ class Life:
         self.number += 1 + self.rng.below(1 << 12)
         self.ask()
 
-    def cut_power(self) -> None:
-        """Cut the power at a write, soon."""
+    def cut_power_at_a_write(self) -> None:
+        """Cut the power at one of the next writes, ask meanwhile, and start it anew."""
         self.flash.fuse = self.rng.below(4)
         for _ in range(3):
             self.ask()
@@ -321,7 +321,7 @@ class Life:
 
 DRAWN = (
     "ask ask_all ask_all ask_all ask_failing ask_slowly ask_slowly skip_numbers "
-    "cut_power restart sleep wait wait wait_hour wait_hour wait_hour wait_window "
+    "cut_power_at_a_write restart sleep wait wait wait_hour wait_hour wait_hour wait_window "
     "wait_window wait_month tighten"
 )
 

@@ -15,7 +15,7 @@ from edge.core.records import Reading
 from edge.host import post, rootkeys
 
 from ..arithmetic.finite import Family, enumerate_answers
-from ..bench import SITE, SITE_KEY, Device, message, plans, subject_of
+from ..bench import SITE, SITE_KEY, Device, plans, sign_round_as, subject_of
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from .power import PAID_AHEAD
 
@@ -98,7 +98,7 @@ def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     root = effort.root("signed")
     device = Device(round, root, sensors=subject_of(round).SENSORS)
     who = device.identity
-    _, asked = message(round, 1)
+    _, asked = sign_round_as(round, 1)
     frame = device.answer(asked, device.seen(1)) or b""
     data, orders = wire.topic(SITE, who.name, "data"), tightening.topic(SITE, who.name)
     tighter = device.limits._replace(version=2)
@@ -203,7 +203,7 @@ def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     for step in {*STEPS, *fine}:
         device = Device(round, root)
         node = Node(device.identity, device.budget, step.as_integer_ratio())
-        frame = node.answer(message(round, 1)[1], lambda params: (7,))
+        frame = node.answer(sign_round_as(round, 1)[1], lambda params: (7,))
         if frame is None and step in fine:
             silent.append(f"{step} K")
         if frame is not None and any(
@@ -228,7 +228,7 @@ def _claim_pace(name: str, round: Any, root: bytes) -> Claim:
     device.node.tighten(device.order(device.limits._replace(version=2, pace_ms=PACE_MS)))
     for number in range(1, asked + 1):
         now_ms = number * PACE_MS // 4
-        signed, values = message(round, number)[1], device.seen(number)
+        signed, values = sign_round_as(round, number)[1], device.seen(number)
         if device.node.answer(signed, lambda params, given=values: given, now_ms=now_ms):
             answered.append(now_ms)
     gaps = [later - earlier for earlier, later in pairwise(answered)]

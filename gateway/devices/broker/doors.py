@@ -88,7 +88,7 @@ class StoppedBroker:
             role, salt = dynamic.make_role_name(name), chance.token_bytes(dynamic.SALT_BYTES)
             session = derive_session_id(self._site, name, password)
             clients[name] = dynamic.make_client(name, password, role, salt, session)
-            roles[role] = dynamic.make_role(self._site, name)
+            roles[role] = dynamic.make_device_role(self._site, name)
 
         return self._write_change(change)
 

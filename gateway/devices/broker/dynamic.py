@@ -72,9 +72,10 @@ def make_acls(rights: Sequence[TopicRight]) -> list[dict[str, Any]]:
     return found
 
 
-def make_role(site: str, name: str) -> dict[str, Any]:
+def make_device_role(site: str, device: str) -> dict[str, Any]:
     """Return the role of a device."""
-    return {"rolename": make_role_name(name), "acls": make_acls(list_device_rights(site, name))}
+    rights = list_device_rights(site, device)
+    return {"rolename": make_role_name(device), "acls": make_acls(rights)}
 
 
 def make_client(
@@ -124,7 +125,7 @@ def make_plugin_file(
                 for name, word in everybody.items()
             ],
             "groups": [],
-            "roles": [own, *(make_role(site, name) for name in devices)],
+            "roles": [own, *(make_device_role(site, name) for name in devices)],
         }
     )
 
@@ -207,7 +208,7 @@ Command = dict[str, Any]
 
 def compose_device_creation(site: str, name: str, password: str) -> list[Command]:
     """Return what lets a device in; a role that is left over from before is made anew."""
-    role = make_role(site, name)
+    role = make_device_role(site, name)
     return [
         {"command": "deleteRole", "rolename": role["rolename"]},
         {"command": "createRole", **role},
@@ -240,7 +241,7 @@ def compose_password_change(site: str, name: str, secret: str) -> list[Command]:
 
 def compose_role_repair(site: str, name: str) -> list[Command]:
     """Return what gives a device the rights that one needs, whatever it had."""
-    return [{"command": "modifyRole", **make_role(site, name)}]
+    return [{"command": "modifyRole", **make_device_role(site, name)}]
 
 
 def compose_disabling(name: str) -> list[Command]:

@@ -136,11 +136,11 @@ class _Damaged(ValueError):
     """What is wrong with a file, in words that may be printed."""
 
 
-def read_key_ring(path: Path, site: str, *holds: str) -> KeyRing:
+def read_key_ring(path: Path, site: str, *accepted_kinds: str) -> KeyRing:
     """Return the keys in a file of the owner's, or of somebody who was given some boots.
 
     Args:
-        holds: which kinds of file will do.
+        accepted_kinds: the kinds of file that will do, of `KINDS`.
 
     Raises:
         OperatorFault: it cannot be read, is damaged, holds other keys, or is another site's.
@@ -148,7 +148,7 @@ def read_key_ring(path: Path, site: str, *holds: str) -> KeyRing:
     try:
         body = json.loads(path.read_text("utf-8"))
         found = body["holds"], body["site"]
-        fits = found[0] in holds and found[1] == site and body["format"] == keyfile.FORMAT
+        fits = found[0] in accepted_kinds and found[1] == site and body["format"] == keyfile.FORMAT
         held = {str(row["name"]): _hold(row) for row in body["devices"]} if fits else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise OperatorFault(
@@ -159,9 +159,9 @@ def read_key_ring(path: Path, site: str, *holds: str) -> KeyRing:
     if not fits:
         raise OperatorFault(
             f"the key file {path} holds the {found[0]} of site {found[1]}, and the "
-            f"{' or the '.join(holds)} of site {site} in format {keyfile.FORMAT} are needed: no "
-            "other key takes this noise off. Name the keyholder.json of the enrolment"
-            + (", or what heatveil keys grant wrote from it" if EPOCHS in holds else "")
+            f"{' or the '.join(accepted_kinds)} of site {site} in format {keyfile.FORMAT} are "
+            "needed: no other key takes this noise off. Name the keyholder.json of the enrolment"
+            + (", or what heatveil keys grant wrote from it" if EPOCHS in accepted_kinds else "")
         )
     return KeyRing(site, held)
 

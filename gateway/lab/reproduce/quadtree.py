@@ -29,7 +29,7 @@ from recovery.peers import grids, hierarchies
 from recovery.peers.grids import Crowd, Draw, normalise
 from recovery.peers.sketched_trees import map_by_count_min, map_by_privtree
 from recovery.quadtree import Query, plan, recover
-from recovery.quadtree.estimate import count_squares, estimate_density, estimate_proportions
+from recovery.quadtree.estimate import count_squares, estimate_density, estimate_yes_shares
 from recovery.quadtree.schedule import epsilon_of
 
 from ...mechanisms.quadtree.crowd import release_crowd
@@ -300,9 +300,7 @@ def measure_yes_shares(task: Task) -> Iterator[Value]:
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     yes = world.binomial(cells, 0.8 * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) / (2 * 0.15**2)))
     asked = make_query(users, kind="proportions")
-    found = estimate_proportions(
-        asked, play_query(asked, np.stack([yes, cells - yes]), users, rng)
-    )
+    found = estimate_yes_shares(asked, play_query(asked, np.stack([yes, cells - yes]), users, rng))
     where = ~np.isnan(found.share) & (cells > 0)
     true, weight = yes[where] / cells[where], cells[where]
     for line, share in (

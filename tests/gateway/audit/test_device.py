@@ -16,7 +16,7 @@ from edge.core.entropy import Tape
 from edge.mechanisms import disk_limits
 from gateway.audit.attacks import device, side_channels
 from gateway.audit.attacks.device import bound_hit_rate, compare, correlate_noise, misfit, variance
-from gateway.audit.bench import Blocks, Device, listen, message
+from gateway.audit.bench import Blocks, Device, listen, sign_round_as
 from gateway.audit.claim import ALPHA, Effort
 from gateway.audit.layers import LAYERS
 from gateway.mechanisms import MECHANISMS, find_mechanism
@@ -196,7 +196,7 @@ def test_every_mechanism_says_how_its_devices_are_asked(mechanism: Any) -> None:
     _, query = next(iter(mechanism.subject.list_queries()))
     for mode, round in asked.list_modes(mechanism.plan(query, ())):
         device = Device(round, bytes(range(32)), sensors=asked.SENSORS)
-        _, signed = message(round, 1)
+        _, signed = sign_round_as(round, 1)
         frame = device.answer(signed, device.seen(1))
 
         assert (device.mode, asked.find_mode(round)) == (mode, mode)

@@ -23,7 +23,7 @@ from physics.rooms.day import (
     may_stand,
     replay_tracks,
 )
-from physics.rooms.read import read, read_trace
+from physics.rooms.read import read, read_recorded_people
 from physics.rooms.records import Air, Arrivals, Clock, Frames, Room, Side, Walker
 from physics.rooms.vacant import DAY_S, Vacant, daily, list_causes
 
@@ -164,7 +164,7 @@ def test_linked_tracks_have_the_recorded_counts(data: Path, tmp_path: Path) -> N
     stays, people = 0, 0
     for sequence, texts in clips.items():
         (tmp_path / "clip.csv").write_text("\n".join([header, *texts]))
-        frames = read_trace(tmp_path / "clip.csv", (32.0, 24.0))
+        frames = read_recorded_people(tmp_path / "clip.csv", (32.0, 24.0))
         numbers = sorted({int(text.split(",")[1]) for text in texts})
         in_metres = tuple(
             (frame, tuple((x / 8, y / 8) for x, y in places)) for frame, places in frames
@@ -226,9 +226,9 @@ def test_a_row_that_makes_no_sense_is_named(row: str, says: str, tmp_path: Path)
     trace.write_text(f"sequence,frame,people,x_px,y_px\na,1,1,2,2\n{row}\n")
 
     with pytest.raises(ValueError, match=says):
-        read_trace(trace, (32.0, 24.0))
+        read_recorded_people(trace, (32.0, 24.0))
     with pytest.raises(ValueError, match="no position of 'b'"):
-        read_trace(trace.with_name("trace.csv"), (99.0, 99.0), "b")
+        read_recorded_people(trace.with_name("trace.csv"), (99.0, 99.0), "b")
 
 
 # The empty room beside the clock, held against balances that one line of arithmetic gives.
