@@ -27,11 +27,13 @@ from sqlalchemy import (
     LargeBinary,
     String,
     Table,
+    and_,
     bindparam,
     cast,
     delete,
     exists,
     func,
+    or_,
     select,
 )
 
@@ -198,19 +200,23 @@ def find_seen(connection: Any, keys: Iterable[Key]) -> Mapping[Key, Seen]:
 
 
 def find_answered(
-    connection: Any, pairs: Iterable[tuple[bytes, str]]
+    connection: Any, pairs: Iterable[tuple[bytes, str]], forgotten_s: float
 ) -> frozenset[tuple[bytes, str]]:
     """Return those of these (round, device) that a genuine message has answered, or may have.
 
     Of a closed round whose reports are forgotten nobody knows: all are taken to have answered.
+
+    Args:
+        forgotten_s: of a round that ended before, late answers may be forgotten too.
     """
     wanted = list(pairs)
     found = select_many(connection, reports, ROUND, wanted, ROUND)
     found += select_many(connection, heard, ROUND, wanted, ROUND)
     kept = exists().where(reports.c.round == rounds.c.name)
-    closed = select(rounds.c.name).where(rounds.c.outcome == "closed", ~kept)
+    old = or_(rounds.c.closed_s < forgotten_s, and_(rounds.c.outcome == "closed", ~kept))
     names = {name for name, _ in wanted}
-    forgotten = set(connection.scalars(closed.where(rounds.c.name.in_(names))))
+    ended = select(rounds.c.name).where(rounds.c.name.in_(names), old)
+    forgotten = set(connection.scalars(ended))
     found += [(name, device) for name, device in wanted if name in forgotten]
     return frozenset((name, device) for name, device in found)
 

@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -112,15 +113,18 @@ class Store:
 
     _charges = 0  # that were there when a round was last charged: they never become fewer
 
-    def __init__(self, place: Place, site: str) -> None:
+    def __init__(self, place: Place, site: str, report_days: float = inf) -> None:
         """Open the store of a site, or make it.
 
         Every method that writes may raise a `ReplacedFault`: see `identity`.
 
+        Args:
+            report_days: how long what devices said is kept.
+
         Raises:
             OperatorFault: see `opening.open_store`.
         """
-        self.place = place
+        self.place, self._report_days = place, report_days
         self._engine, self._reads, self.identity = open_store(place, site)
 
     @classmethod
@@ -130,7 +134,8 @@ class Store:
         Raises:
             OperatorFault: see `opening.open_store`.
         """
-        return cls(find_place(deployment), deployment.site.name)
+        report_days, _ = deployment.kept_days
+        return cls(find_place(deployment), deployment.site.name, report_days or inf)
 
     @property
     def engine(self) -> Engine:
@@ -174,10 +179,12 @@ class Store:
 
     def read_known(self, keys: Sequence[Key], answers: Sequence[tuple[bytes, str]]) -> KnownFacts:
         """Return what is in the store of a batch: its keys, and the (round, device) it answers."""
+        forgotten_s = time.time() - self._report_days * DAY_S
         with self._reads.connect() as connection:
             prices = round_rows.read_prices(connection, {name for name, _ in answers})
             seen = message_rows.find_seen(connection, keys)
-            return KnownFacts(seen, prices, message_rows.find_answered(connection, answers))
+            answered = message_rows.find_answered(connection, answers, forgotten_s)
+            return KnownFacts(seen, prices, answered)
 
     def list_answers(self, name: bytes) -> list[tuple[str, bytes]]:
         """Return (device, frame) of every report that counts in a round."""

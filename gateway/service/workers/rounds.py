@@ -126,7 +126,7 @@ class PartStore(Store):
             idle_s: how long the database bears with a transaction that says nothing.
         """
         self.place, self._engine, self._reads = store.place, store._engine, store._reads
-        self.identity = store.identity
+        self.identity, self._report_days = store.identity, store._report_days
         self._lease, self._fold, self._idle_s = lease, fold, idle_s
 
     def find_last_round(self) -> LastRound | None:

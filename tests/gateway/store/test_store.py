@@ -379,6 +379,28 @@ def test_what_is_forgotten_and_what_never_is(
     reader.close()
 
 
+def test_an_answer_to_a_round_that_was_silent_may_be_a_second_one_once_the_first_is_forgotten(
+    place: Place, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It came too late to count, so that nothing but its number was ever kept of it."""
+    at_s, late = 1.8e9, HeardMessage("north", 1, 1, NAME, b"late", KEY)
+    monkeypatch.setattr("time.time", lambda: at_s)
+    store = Store(place, "lab", report_days=30)
+    store.open_round(asked(home.round()), RHO)
+    store.close_round(NAME, [], 0, outcome="silent")
+    store.keep_batch([], more=[late])
+    both = [(NAME, "north"), (NAME, "south")]
+
+    at_s += 30 * DAY_S - 60
+    store.forget_older(at_s, 30, 30)
+    assert store.read_known([], both).answered == {(NAME, "north")}
+    at_s += 120
+    assert store.read_known([], both).answered == set(both)
+    store.forget_older(at_s, 30, 30)
+    assert store.read_known([], both).answered == set(both)
+    store.close()
+
+
 # Dead letters are evidence of what strangers sent: readable, and of bounded size.
 
 SITE = "testsite"
