@@ -59,8 +59,6 @@ __all__ = [
     "QuadtreeQuery",
     "RanksQuery",
     "ThermalQuery",
-    "find_mechanism",
     "register_estimator",
-    "register_mechanism",
     "simulate",
 ]

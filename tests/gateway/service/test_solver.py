@@ -270,12 +270,12 @@ def test_the_gateway_itself_loads_nothing_that_only_a_map_needs(tmp_path: Path) 
 import sys
 import gateway.cli.serve
 from gateway.settings import config
-from gateway.mechanisms.thermal.words import in_words
+from gateway.mechanisms.thermal.words import describe_promise
 from gateway.mechanisms import find_mechanism
 from pathlib import Path
 Path(sys.argv[1]).write_text(config.make_sample())
 query = config.make_query(config.load_deployment(sys.argv[1]))
-print(len(in_words(query, find_mechanism("thermal").plan(query, []).guarantee)) > 1)
+print(len(describe_promise(query, find_mechanism("thermal").plan(query, []).guarantee)) > 1)
 heavy = "cvxpy matplotlib pandas numba alembic scipy.special scipy.optimize scipy.linalg".split()
 print([name for name in heavy if name in sys.modules])
 """

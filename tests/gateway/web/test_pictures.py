@@ -49,7 +49,7 @@ class Day(Known):
         self._names = [f"{ready['site']}-{n + 1}" for n in range(min(self._enrolled, 40))]
 
     def find_round(self, number: int) -> Any:
-        found = super().round(number)
+        found = super().find_round(number)
         if found is None:
             return None
         opened_s = NOON_S - EVERY_S * (ROUNDS - number) - 600
@@ -62,7 +62,7 @@ class Day(Known):
         return "{}", Fraction(6)
 
     def list_devices(self) -> list[Any]:
-        example = super().devices()[0]
+        example = super().list_devices()[0]
         silent = {self._names[1]: NOON_S - 9000.0}
         return [
             example._replace(name=one, last_s=silent.get(one, NOON_S - 570)) for one in self._names
