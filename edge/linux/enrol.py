@@ -94,9 +94,9 @@ def _check_driver(config, row):
     if find_reads(config.mechanism) == "place":
         if why := places.objection(config):
             raise ValueError(
-                "%s; the device is to tell its place, and holds its key for nothing where it "
-                "cannot. Name gps, or fixed with cell=COLUMN,ROW, or mend the words behind it"
-                % why
+                "%s; a device that cannot tell its place could answer no round. Name the driver "
+                "gps, or fixed cell=COLUMN,ROW, or correct the words after the driver's name on "
+                "the command line" % why
             )
         if config.driver["baud"] is not None:
             uart.speed_of(config.driver["baud"])

@@ -224,10 +224,6 @@ class ConfigFiles:
                 "the changed deployment was refused; the gateway goes on with the one before",
                 why=" ".join(str(fault).split()),
             )
-        except Exception:
-            log.exception(
-                "the changed deployment was refused; the gateway goes on with the one before"
-            )
 
 
 @contextmanager
@@ -283,8 +279,10 @@ def run_gateway(path: Path, rounds: int | None = None) -> None:
 
     def reload() -> None:
         manager.notify_reloading()
-        now.reload(service.replace_deployment)
-        manager.notify_reloaded()
+        try:
+            now.reload(service.replace_deployment)
+        finally:  # a manager waits for it, whatever became of the files
+            manager.notify_reloaded()
 
     neighbours, lets_in = _read_neighbours(deployment), read_page_settings(deployment)
     try:

@@ -151,7 +151,7 @@ def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
         f"{format_distance(grid, guess)}."
     ]
     if score >= guess or format_distance(grid, score) == format_distance(grid, guess):
-        lines.append("So this map is no better than that: it says nothing of value.")
+        lines.append("So this map is no nearer than an even one: it says nothing of value.")
     return Judged(own, lines)
 
 

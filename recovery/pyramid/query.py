@@ -88,8 +88,8 @@ class Query:
     places: int | None = field(
         default=None,
         metadata=describe(
-            "Squares that one device may name at most; without it one, or in a play as many as "
-            "somebody has.",
+            "Squares that one device may name at most. Without it: one, or in heatveil play as "
+            "many as somebody has.",
             low=1,
             high=PLACES_MAX,
             example="1",

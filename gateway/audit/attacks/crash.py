@@ -58,9 +58,12 @@ def contradiction_claims(round: Any, root: bytes) -> Iterator[Claim]:
             believed.append(name)
         elif [device.slots.read(i) for i in range(COUNT)] != slots:
             touched.append(name)
-    sentence = "no device believes slots that are forged, or that contradict each other"
+    sentence = (
+        "no device believes stored copies of its budget that are forged, or that contradict each "
+        "other"
+    )
     yield claim_none(sentence, believed, "stories", samples=looked)
-    sentence = "slots that are not believed are left as they were found, as evidence"
+    sentence = "copies that are not believed are left as they were found, as evidence"
     yield claim_none(sentence, touched, "stories", samples=looked)
 
 

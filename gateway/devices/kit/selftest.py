@@ -407,8 +407,9 @@ finally:
 WELL = "it answers; what it says stays on the board"
 PRETENDED = "it answers, and is pretended, for a board in a folder has none"
 NOWHERE = (
-    "it talks, and has had no fix in these seconds. Under the sky the first one takes a minute or "
-    "so; before it the device answers nothing, or until_mm if its settings have it"
+    "the receiver talks, but has not found its place in these seconds. Under open sky that takes "
+    "about a minute. Until then the device answers nothing, or tells the place set as until_mm "
+    "under [driver]"
 )
 
 

@@ -275,7 +275,10 @@ def combine_findings(*found: Finding) -> Finding:
         why = "; ".join(one.why for one in found if one.verdict == verdict)
         if why:
             return Finding(verdict, why)
-    raise ValueError("no finding came but one at least is needed: there is nothing to judge")
+    raise ValueError(
+        "combine_findings was given no finding with a reason, and needs at least one. Pass it "
+        "those of the claim's parts"
+    )
 
 
 # The table of all figures.

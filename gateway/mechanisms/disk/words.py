@@ -127,7 +127,9 @@ def format_distance_lines(played: Played, numbers: Numbers) -> list[str]:
             f"{describe_distance(grid, moved)}; an even map {describe_distance(grid, unmoved)}."
         )
     if score >= even:
-        lines.append("So this map is no better than that: it says nothing of value.")
+        lines.append(
+            f"So by {name} this map is no nearer than an even one: it says nothing of value."
+        )
     return lines
 
 

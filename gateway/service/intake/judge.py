@@ -307,6 +307,8 @@ def reload_newest_numbers(
         pass
     except Exception:  # the writer must go on: the next batch that fails asks again
         log.exception(
-            "could not read from the store which sequence numbers are used; going on with those "
-            "remembered, and asking again when a batch next fails"
+            "could not read from the store which sequence numbers are used; until that works, a "
+            "message that is handed over again may pass for new and then be refused as one that "
+            "cannot be stored. Going on with the numbers remembered; the store is asked again "
+            "when a batch next fails"
         )

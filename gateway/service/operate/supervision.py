@@ -229,4 +229,8 @@ class Reloading:
             try:
                 self._do()
             except Exception:  # the next request must find somebody
-                log.exception("the reload that was asked for failed; the deployment is unchanged")
+                log.exception(
+                    "the reload failed by the fault that follows here; the gateway goes on, and "
+                    "what was changed holds in part at most. Correct that and reload again, or "
+                    "restart the gateway"
+                )
