@@ -146,7 +146,7 @@ def test_a_device_of_places_needs_a_driver_of_places(device_file: Path, tmp_path
     walker(device_file, 1883)
     with pytest.raises(ValueError, match="tmp117 tells no place"):
         enrol(str(device_file), str(tmp_path / "node"), {"name": "tmp117"})
-    with pytest.raises(ValueError, match="one of cell and place_mm; the device is to tell"):
+    with pytest.raises(ValueError, match="one of cell and place_mm; a device that cannot tell"):
         enrol(str(device_file), str(tmp_path / "node"), {"name": "fixed"})
     with pytest.raises(ValueError, match="9601 baud are no speed"):
         enrol(str(device_file), str(tmp_path / "node"), {"name": "gps", "baud": 9601})
