@@ -63,12 +63,12 @@ SUMS = {  # on the page of a mechanism whose gateway learns sums alone
     "wire-title": ("What was published", "Was veröffentlicht wurde"),
     "not": (
         "This map shows no single person, only roughly how many people were where. Nobody can "
-        "read what one device sends, not even the gateway, as long as the gateway runs the right "
-        "program and no more devices help it to find out than the promise allows for.",
+        "read what one device sends, not even the gateway, as long as gateway and broker run the "
+        "right programs and no more devices help them to find out than the promise allows for.",
         "Diese Karte zeigt keine einzelne Person, nur ungefähr, wie viele Personen wo waren. Was "
-        "ein Gerät sendet, kann niemand lesen, auch das Gateway nicht, solange auf dem Gateway "
-        "das richtige Programm läuft und ihm nicht mehr Geräte dabei helfen, als das Versprechen "
-        "erlaubt.",
+        "ein Gerät sendet, kann niemand lesen, auch das Gateway nicht, solange auf Gateway und "
+        "Broker die richtigen Programme laufen und ihnen nicht mehr Geräte dabei helfen, als das "
+        "Versprechen erlaubt.",
     ),
 }
 TRUSTED = {  # on the page of a mechanism whose gateway sees places
