@@ -24,6 +24,7 @@ Source: Canonne, Kamath and Steinke 2020, Theorem 14 (composition of discrete Ga
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -132,15 +133,28 @@ def is_pure(guarantee: Any) -> bool:
     return guarantee.epsilon is not None and guarantee.delta in (None, (0, 1))
 
 
+# A promise that an earlier version put in other words, and the words it has now.
+_FORMER = re.compile(
+    "one source moves by (.+?), everything else the same, if no source is stronger than (.+?), "
+    "sources stand at cells' places, "
+)
+_LATTER = (
+    r"whether one source stands in one place or in another \1 away, all else the same, if no "
+    r"source is stronger than \2, all stand at points of the map's grid, "
+)
+
+
 def check_terms(paid: str | None, asked: str) -> None:
     """Check that prices paid under the first terms may be added to one under the second.
+
+    Terms that differ only in how an earlier version put them are the same.
 
     Raises:
         OperatorFault: they are the prices of different promises.
     """
-    if paid in (None, asked):
+    if paid is None or (paid := _FORMER.sub(_LATTER, paid)) == asked:
         return
-    was, now = _clauses(str(paid)), _clauses(asked)
+    was, now = _clauses(paid), _clauses(asked)
     raise OperatorFault(
         f"the deployment promises something else than its database was charged for: "
         f"{', '.join(part for part in now if part not in was) or 'less'}, and not "

@@ -185,6 +185,38 @@ def test_a_round_under_another_promise_is_not_added_to_the_ledger(
     found.close()
 
 
+@pytest.mark.parametrize("far", ["0.5 m", "5 m"])
+def test_a_promise_that_was_put_in_other_words_goes_on(
+    store: Store, home: Any, place: Place, far: str
+) -> None:
+    """Its charges count; of another distance it is another promise."""
+    rest = "stronger than 1, {}, heat had a spread of at least 4 m2, and there are no walls"
+    former = f"one source moves by at most {far}, everything else the same, if no source is "
+    latter = (
+        "whether one source stands in one place or in another at most 0.5 m away, all else the "
+        "same, if no source is "
+    )
+    words = [
+        former + rest.format("sources stand at cells' places"),
+        latter + rest.format("all stand at points of the map's grid"),
+    ]
+    first, second = (
+        (plan := home.round(number))._replace(guarantee=plan.guarantee._replace(neighbours=said))
+        for number, said in enumerate(words, 1)
+    )
+    assert store.open_round(asked(first), 2 * RHO) == ""
+    store.close()
+    found = Store(place, "lab")
+    if far == "5 m":
+        with pytest.raises(OperatorFault, match=r"0\.5 m away, and not .* 5 m away;"):
+            found.open_round(asked(second, b"next"), 2 * RHO)
+    else:
+        found.check_promise(make_terms(second.guarantee), 2 * RHO)
+        assert found.open_round(asked(second, b"next"), 2 * RHO) == ""
+        assert found.list_charges() == (Charge(RHO), Charge(RHO))
+    found.close()
+
+
 def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, place: Place) -> None:
     """Else the page would say, once it is set back, that more was spent than was promised."""
     plan = home.round(1)
