@@ -1,7 +1,8 @@
 """What mechanisms whose gateway learns sums alone have in common in a deployment and in a play."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,27 @@ CURIOUS = Wording(
 def summed_promise(query: Any, guarantee: Any) -> list[str]:
     """Return the guarantee in sentences: first, what nothing here would hide a device from."""
     return [CURIOUS, *sentences(guarantee)]
+
+
+def check_enrolled(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
+    """Check that enrolled devices fit the query, as `capped.check_enrolled` does.
+
+    Devices that an earlier version enrolled fit it, too: one answer of theirs may tell as much
+    as all are promised to, and all together a nano-rho a reading more.
+
+    Raises:
+        OperatorFault: one does not.
+    """
+    from ..devices.enrol import capped
+
+    former = capped.make_first_limits(replace(query, readings=1), 1.0)
+    cap, most = Fraction(former.square, former.variance), former.budget + query.readings
+    later = {
+        name: own
+        for name, own in held.items()
+        if Fraction(own.square, own.variance) != cap or own.budget > most
+    }
+    capped.check_enrolled(query, sensors, later)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ MECHANISM = Mechanism(
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.length,
-    serving=Serving(**PURE, exported=_EXPORTED),
+    serving=Serving(**{**PURE, "check_held": _sums.check_enrolled}, exported=_EXPORTED),
     promise=_sums.summed_promise,
     cautions=_sums.list_cautions,
     words=PLACES._replace(has_sd=False, page=_PAGE),

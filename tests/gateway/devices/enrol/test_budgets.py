@@ -349,6 +349,34 @@ def test_a_device_is_enrolled_for_what_is_promised(mechanism: str, readings: int
     assert above == rounds * Fraction(2, 10**9) / Fraction(7, 2)
 
 
+@pytest.mark.parametrize("readings", [1, 7])
+def test_a_sum_goes_on_with_devices_that_an_earlier_version_enrolled(readings: int) -> None:
+    """Their answers paid for parts of one cap, rounded up; no other cap and no more budget."""
+    site = Deployment(
+        room={"cells": [4, 4]},
+        privacy={"epsilon": "7/2", "readings": readings},
+        rounds={"mechanism": "pyramid_sum"},
+        pyramid_sum={"devices": 100},
+    )
+    query, served = config.make_query(site), find_serving("pyramid_sum")
+    whole = make_capped_limits(Fraction(7, 2), 1, 60)
+    former = whole._replace(budget=whole.budget + readings)
+    held = {"new": served.limits(query, 60.0), "old": former}
+    served.check_held(query, dict.fromkeys(held, 1), held)
+
+    assert readings * disk_limits.price(former, 7, 2 * readings) <= former.budget
+    above = Fraction(*disk_limits.total_epsilon(former)) - Fraction(7, 2)
+    assert above == readings * Fraction(2, 10**9) / Fraction(7, 2)
+    wrong = [make_capped_limits(Fraction(5, 2), 1, 60)]
+    if readings > 1:
+        wrong.append(former._replace(budget=former.budget + 1))
+    for own in wrong:
+        with pytest.raises(OperatorFault, match="another price"):
+            served.check_held(query, {"old": 1}, {"old": own})
+    with pytest.raises(OperatorFault, match="exactly one"):
+        served.check_held(query, {"old": 2}, {"old": former})
+
+
 @pytest.mark.parametrize("parts", [2, 7, 1000])
 def test_cheap_answers_add_up_to_no_more_than_dear_ones(parts: int) -> None:
     """Who forges Rounds of a small epsilon would else get more than the promised sum."""
