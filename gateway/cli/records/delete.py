@@ -95,8 +95,7 @@ def delete(
             _check_workers(deployment, store)
             if not yes:
                 _ask()
-            if found or not gone:
-                store.delete_gathered()
+            store.delete_gathered()  # again too: earlier versions left what rounds asked
         if isinstance(place, Path):
             sqlite.rewrite_file(place)
         typer.echo("Deleted.")

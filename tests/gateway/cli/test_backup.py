@@ -197,6 +197,22 @@ def test_nothing_is_asked_on_what_was_deleted_so_that_no_budget_comes_back(
         store.check_promise("any promise", kept.rho)
 
 
+def test_what_an_earlier_version_left_goes_when_it_is_deleted_again(
+    kept: Any, heatveil: Heatveil, reachable: Mqtt
+) -> None:
+    """That one kept what rounds asked: the squares in which there are many people."""
+    assert heatveil("delete", "--config", kept.path, "--yes").status == 0
+    database = kept.path.parent / "heatveil.sqlite"
+    with closing(sqlite3.connect(database)) as store, store:
+        store.execute("UPDATE rounds SET message = x'0102'")
+    before = rows(kept, "rounds")
+    said = heatveil("delete", "--config", kept.path, "--yes")
+
+    assert (said.status, "was deleted before" in said.out) == (0, True)
+    assert [row[4] for row in before] == [b"\1\2"] * len(before) != []
+    assert rows(kept, "rounds") == [(*row[:4], b"", *row[5:]) for row in before]
+
+
 def retained(broker: Mqtt, topics: list[str]) -> set[str]:
     """Return at which of these topics the broker retains something."""
     return {one.topic for one in find_kept(broker, *topics)}
