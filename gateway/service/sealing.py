@@ -68,7 +68,9 @@ class RoundKey:
     """
 
     def __init__(self, deployment: Deployment) -> None:
-        """Find the file, and let no crash from now on write what is unsealed to a disk.
+        """Find the file, and let no crash from now on write a core file of what is unsealed.
+
+        A program that core dumps are piped to gets the memory all the same.
 
         Raises:
             OperatorFault: it cannot be kept there, or would lie with the store.
