@@ -166,6 +166,22 @@ def test_another_programs_database_is_no_store(tmp_path: Path) -> None:
 # SQLite keeps what it is held to: commits survive the power, the log stays small.
 
 
+def test_what_is_deleted_is_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However this SQLite was built: some leave the bytes of a deleted row in the file."""
+    connect = sqlite3.connect
+
+    def connect_as_built_elsewhere(*args: Any, **words: Any) -> sqlite3.Connection:
+        made = connect(*args, **words)
+        made.execute("PRAGMA secure_delete=OFF")
+        return made
+
+    monkeypatch.setattr("sqlite3.dbapi2.connect", connect_as_built_elsewhere)
+    store = Store(tmp_path / "heatveil.sqlite", "lab")
+    with store.engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA secure_delete").scalar() == 1
+    store.close()
+
+
 def test_every_commit_is_flushed_to_the_disk(tmp_path: Path) -> None:
     """WAL with synchronous=NORMAL would lose the last commits with the power."""
     store = Store(tmp_path / "heatveil.sqlite", "lab")
