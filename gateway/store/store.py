@@ -500,8 +500,9 @@ class Store:
 
     def mark_posted(self, ids: Iterable[int]) -> None:
         """Strike out letters that the broker has acknowledged."""
-        with self._engine.begin() as connection:
-            connection.execute(_STRIKE_OUT, [{"letter": one} for one in ids])
+        if gone := [{"letter": one} for one in ids]:
+            with self._engine.begin() as connection:
+                connection.execute(_STRIKE_OUT, gone)
 
     def list_filters(self, client: str) -> set[str]:
         """Return what a session that lasts at the broker is subscribed to, as far as we know."""
