@@ -171,6 +171,7 @@ class PackedNumbers(Sequence[int | None]):
     """The numbers of a release packed, mostly in three bytes each; a solver gets a list.
 
     A campaign keeps all its releases, for a map is of all of them: as a list they take 36 each.
+    NumPy makes an array of it, as plans do, because it is a whole sequence.
     """
 
     def __init__(self, values: Sequence[int | None]) -> None:
@@ -180,10 +181,10 @@ class PackedNumbers(Sequence[int | None]):
             OverflowError: one does not go into eight bytes.
             TypeError: one is not a number of Python's own.
         """
-        self._packed = msgpack.encode(values)
+        self._packed, self._length = msgpack.encode(values), len(values)
 
     def __len__(self) -> int:
-        return len(self._unpack())
+        return self._length
 
     def __iter__(self) -> Iterator[int | None]:
         return iter(self._unpack())
