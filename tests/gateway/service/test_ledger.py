@@ -137,6 +137,18 @@ def test_of_a_pure_promise_the_share_that_is_spent_is_told() -> None:
     )
 
 
+def test_more_answers_of_less_epsilon_are_another_promise() -> None:
+    """Ten of .7 and forty of .35 are of one sum of rho, but of epsilon 7 and 14."""
+    few, many = (
+        PROMISE._replace(epsilon=(epsilon, 1), rho=(rho / 2).as_integer_ratio(), delta=None)
+        for epsilon, rho in ((7, Fraction(7, 10) ** 2), (14, Fraction(7, 20) ** 2))
+    )
+    assert compute_budget_rho(few, 10) == compute_budget_rho(many, 40)
+    check_terms(make_terms(few), make_terms(few))
+    with pytest.raises(OperatorFault, match="promises something else"):
+        check_terms(make_terms(few), make_terms(many))
+
+
 def test_what_was_paid_for_one_promise_is_not_added_to_another() -> None:
     """Nor is more promised on what was spent; less, or the same, is."""
     mine, other = make_terms(PROMISE), make_terms(PROMISE._replace(delta=(1, 10**6)))
