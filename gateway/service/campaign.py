@@ -114,8 +114,10 @@ class Changes:
 STOPPED = "it was stopped"
 UNANSWERED = (
     "nobody has answered the round yet: it stays open, and when the next one is due it is asked "
-    "again with the same bytes, which costs nothing; after a few times it is given up for another"
+    "again with the same bytes, which costs nothing; after a few times it is given up%s"
 )
+_FOR_ANOTHER = " for another"
+_AS_LAST = ", and it is the last that the budget is for"
 AWAY_S = 86_400.0  # a pause between rounds that is said, where it is longer than theirs
 AWAY = (
     "no round was asked for %d days: this gateway was away, or its clock was set. What devices "
@@ -139,9 +141,8 @@ SPENT = Wording(
 )
 _ASKED = Wording("done.asked", "as many rounds as were asked for have been run: {done}")
 _EPSILON = Wording("done.epsilon", "all of the budget is spent, in {rounds} round{s}")
-_READINGS = Wording(
-    "done.readings", "all {rounds} readings that the budget is for have been taken"
-)
+_READING = Wording("done.reading", "the 1 round that the budget is for has been asked")
+_READINGS = Wording("done.readings", "all {rounds} rounds that the budget is for have been asked")
 AGAIN = 3  # times that a round is asked once more, while nobody has answered it
 STILL_S = 180.0  # what a solver may take to start and to compile, and more
 LINGER_S = 2.0  # for the broker to take the last map, where we end after it
@@ -287,7 +288,9 @@ class Campaign:
             pause.start(self.steps.out_s)
             if closed is None:  # it is paid for: the same bytes are asked again, when it is time
                 silent += 1
-                log.warning(UNANSWERED, number=asked.plan.number, times=silent)
+                last = not self._window_h and len(releases) + 1 == self.deployment.privacy.readings
+                how = _AS_LAST if last else _FOR_ANOTHER
+                log.warning(UNANSWERED % how, number=asked.plan.number, times=silent)
                 continue
             silent = 0
             given = self._mechanism, closed, self.devices, self._due, self._key
@@ -300,7 +303,7 @@ class Campaign:
             self._resume(releases, None)
         if self._adds:
             return _EPSILON(rounds=len(releases), s="s" * (len(releases) > 1))
-        return _READINGS(rounds=len(releases))
+        return _READING() if len(releases) == 1 else _READINGS(rounds=len(releases))
 
     def _next(self, releases: list[Any]) -> Any:
         """Return the next Round as it is planned, or None; releases of earlier windows go."""

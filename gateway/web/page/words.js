@@ -243,6 +243,7 @@ const TABLE = {
   "said.floor.grid": ["its newest map divides the room into other squares than are set up now", "seine neueste Karte teilt den Raum in andere Quadrate, als jetzt eingerichtet sind"],
   "said.done.asked": ["all that were planned have been run. That is no fault; if you want more maps, ask the technician", "alle geplanten sind gelaufen. Das ist kein Fehler; wollen Sie mehr Karten, fragen Sie die Technik"],
   "said.done.epsilon": ["the privacy budget is used up. The technician can set a new one, but then people are less protected than was promised", "das Datenschutz-Budget ist verbraucht. Die Technik kann ein neues festlegen; dann sind Personen aber weniger geschützt als versprochen"],
+  "said.done.reading": ["the only one that the privacy budget is for has been run. The technician can set a new one, which protects people less", "die einzige, für die das Datenschutz-Budget reicht, ist gelaufen. Die Technik kann ein neues festlegen; dann sind Personen aber weniger geschützt"],
   "said.done.readings": ["all {rounds} that the privacy budget is for have been run. The technician can set a new one, which protects people less", "alle {rounds}, für die das Datenschutz-Budget reicht, sind gelaufen. Die Technik kann ein neues festlegen; dann sind Personen aber weniger geschützt"],
   // What it says for whoever wants it exactly, and what is promised: in English as it is.
   "exact.guarantee.protected": ["", "Geschützt: {neighbours}."],

@@ -117,7 +117,7 @@ def test_the_two_programs_make_maps_together(
     assert serve.wait() == 0
     assert fleet.wait() == 0
     assert found["guarantee"]["epsilon"] == [8, 1]
-    assert "all 3 readings that the budget is for" in told
+    assert "all 3 rounds that the budget is for have been asked" in told
     assert "the page stays up at http://" in told
     (secrets,) = site.parent.glob("secrets.json")
     assert secrets.stat().st_mode & 0o77 == 0

@@ -382,6 +382,20 @@ def test_a_round_that_no_device_answers_any_more_is_given_up(stage: Callable[...
     assert [entry.what["reports"] for entry in on.of("release")] == [0, SENSORS]
 
 
+def test_the_only_round_is_given_up_for_no_other(
+    stage: Callable[..., Stage], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever starts the devices too late is not told that readings were taken."""
+    on = stage(gather_s=0.05, readings=1)
+    on.answering = False
+    ended = on.campaign.run_rounds(None)
+    warned = "it is given up, and it is the last that the budget is for"
+
+    assert [entry.what["reports"] for entry in on.of("release")] == [0]
+    assert ended == "the 1 round that the budget is for has been asked"
+    assert capfd.readouterr().out.count(warned) == campaign.AGAIN
+
+
 def test_no_round_waits_for_a_map_and_the_last_one_has_one(stage: Callable[..., Stage]) -> None:
     """A large site's map takes longer than its round, and what is in no map is in the next."""
     on = stage(readings=4)
@@ -396,7 +410,7 @@ def test_no_round_waits_for_a_map_and_the_last_one_has_one(stage: Callable[..., 
 
     assert released
     assert before == []
-    assert "all 4 readings" in ended[0]
+    assert "all 4 rounds" in ended[0]
     assert [entry.what["number"] for entry in on.of("map")] == [1, 4]
     assert on.drawn_of == [[SENSORS], [SENSORS] * 4]
 
