@@ -222,9 +222,11 @@ TAKEN_S = 5.0  # for a gateway to have a frame on its disk
 MARGIN_S = 15.0  # over the pause between two rounds
 LONGEST_S = 120.0  # that a round is waited for
 OVER = ("late", "other-round")  # kinds of refusals that the next round ends
+# Kinds of refusals that a reload ends: the ear has held a frame's MAC against the newest keys.
+NOT_YET = ("unknown", "forged")
 NOT_TAKEN = (
-    "has not taken it. It takes up a new device at its start, or when told to reload (SIGHUP); "
-    "till then the board keeps the frame"
+    "has not taken it. It takes up a new device or new keys at its start, or when told to "
+    "reload (SIGHUP); till then the board keeps the frame"
 )
 NOTHING = (
     "Tried from the board, the broker can be reached and lets it in: it may need longer (--wait), "
@@ -338,7 +340,7 @@ def _until_taken(
         known += len(frames)
         for frame in frames:
             found = find_frame_fate(deployment, who, frame, TAKEN_S)
-            if found is None or found.kind == "unknown":
+            if found is None or found.kind in NOT_YET:
                 say(f"gateway      {NOT_TAKEN}")
                 return
             if not found.why:

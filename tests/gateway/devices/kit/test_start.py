@@ -105,12 +105,14 @@ def test_a_frame_that_was_refused_is_no_success(
 def test_what_the_next_round_does_not_mend_is_a_fault(
     deployment: Deployment, write: Callable[..., None]
 ) -> None:
-    """A wrong place is one for ever; a gateway that does not know it yet takes it at a reload."""
+    """A wrong place is one for ever; a new device, or new keys, a gateway takes at a reload."""
     write(OLD, "place", "attic is not enrolled for round 3")
     with pytest.raises(OperatorFault, match="attic is not enrolled for round 3"):
         told(deployment, OLD)
     write(NEW, "unknown", "no device is called attic")
     assert "SIGHUP" in told(deployment, NEW)[-1]
+    write(NEW, "forged", "the MAC is not that of this message")
+    assert "or new keys" in told(deployment, NEW)[-1]
 
 
 NAME = "attic"
