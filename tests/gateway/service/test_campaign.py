@@ -188,7 +188,7 @@ def test_everything_is_written_before_it_is_said(stage: Callable[..., Stage]) ->
     nothing of, and the next start another.
     """
     on = stage()
-    assert "all 2 readings" in on.campaign.run_rounds(None)
+    assert "all 2 rounds" in on.campaign.run_rounds(None)
     rounds = [entry for entry in on.of("publish", "/round/") if entry.what[1]]
 
     assert [entry.charges for entry in rounds] == [1, 2]
@@ -283,7 +283,7 @@ def test_a_disk_that_will_not_is_asked_again(
 
     monkeypatch.setattr(on.store, method, failing)
 
-    assert "all 2 readings" in on.campaign.run_rounds(None)
+    assert "all 2 rounds" in on.campaign.run_rounds(None)
     assert left == [0]
     assert len(real.__self__.list_charges()) == 2
     assert len(on.of("map")) == 2
@@ -563,7 +563,7 @@ def test_a_fault_in_a_map_is_the_reason_that_there_is_none_and_ends_no_round(
     on = stage()
     monkeypatch.setattr(on, "recover", lambda *_: "no map at all")
 
-    assert "all 2 readings" in on.campaign.run_rounds(None)
+    assert "all 2 rounds" in on.campaign.run_rounds(None)
     told = [entry.what for entry in on.of("map")]
     assert [(one["status"], one["code"]) for one in told] == [("unresolved", "solver.failed")] * 2
 

@@ -128,7 +128,7 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
         ledger = service.read_ledger()
         service.run_rounds()  # which has nothing to add, and tells no map twice
 
-    assert "all 2 readings" in why
+    assert "all 2 rounds" in why
     kinds = [event["kind"] for event in room.events]
     for at in (at for at, kind in enumerate(kinds) if kind == "release"):
         before = [event for event in room.events[:at] if event["kind"] == "reports"]
