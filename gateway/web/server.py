@@ -115,7 +115,7 @@ class Page:
             viewer_token: another, with which one sees all that names no device.
             hosts: other names that this page is asked for by, such as a proxy's.
             reader: reads the store beside the gateway; it may come later, by `attach`.
-            probed: host and port where `probe_routes` alone are answered; None for nowhere.
+            probed: host and port where `make_probe` alone is answered; None for nowhere.
             picture: what is drawn under the map, as wide and as deep as that.
             neighbours: the other rooms of the floor.
 

@@ -1,14 +1,10 @@
 """Counts in squares of one size, alone and after places were sorted: what ranks is held against.
 
-    equi_width        a fixed partition
-    sort_then_count   the hybrid: places in order say where squares are to be small, counts say
-                      how many are in each
-
 Notion of privacy: central, pure epsilon. Neighbours: one user is elsewhere, so two counts change
 by one and the noise is discrete Laplace of scale 2/epsilon; how many users there are is public.
 `draw(num, den)` gives exact noise of scale num/den, as `edge.core.noise.dlaplace` does.
 
-Source: paper 004, Sections 6.1 and 7.1, which leaves open how the two are joined.
+Source: paper 004, Sections 6.1 and 7.1, which leaves open how sorting and counting are joined.
 """
 
 from collections.abc import Callable

@@ -1,15 +1,11 @@
 """Counts in the squares of one or two grids, blurred by a trusted gateway: the plain ways.
 
-    laplace         every cell; all of them, or only the fullest t per cent after the noise
-    uniform_grid    one grid, as fine as epsilon and the number of users allow
-    adaptive_grid   a rough grid, and each of its squares divided by what was found in it
-
 Notion of privacy: central, pure epsilon. Neighbours: one user's parts, or nothing in their place.
 Noise is exact discrete Laplace in whole parts: `draw(num, den)` gives one of scale num/den, as
 `edge.core.noise.dlaplace` does, and only who calls it holds the random bits.
 
-Source: paper 000, Section 4, for the first; Qardaji, Yang and Li 2013, "Differentially private
-grids for geospatial data", for the others, with the constants 10, 5 and 1/2 of theirs.
+Source: paper 000, Section 4, for noise in every cell; Qardaji, Yang and Li 2013, "Differentially
+private grids for geospatial data", for the grids, with the constants 10, 5 and 1/2 of theirs.
 """
 
 import math

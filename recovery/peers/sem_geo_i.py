@@ -58,7 +58,7 @@ def anchors(away: ArrayLike, exponent: float) -> Floats:
     if not 0 <= exponent < math.inf:
         raise ValueError(
             f"exponent is {exponent:g} a cell but must be nought or more and finite: far cells "
-            "are the less likely ones. Give one that sem_calibration.exponent_for finds."
+            "are the less likely ones. Give one that find_exponent finds."
         )
     weights = np.exp(-exponent * np.asarray(away, np.float64))
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
@@ -119,7 +119,7 @@ def worst_log_ratio(table: ArrayLike, size: int) -> float:
     if not 1 <= size <= cells:
         raise ValueError(
             f"sets are of {size} cells but must have 1 to {cells}: no more are on the grid. Give "
-            "a size that sem_calibration.size_for finds."
+            "a size that find_set_size finds."
         )
     if anchor.min() <= 0:
         return math.inf

@@ -1,11 +1,6 @@
 """Trees that grow where people are found: by one trusted count a square, and by one sketch of all.
 
-    privtree    squares are split by counts that are biased downward with depth, so that the noise
-                of a whole path costs as little as that of a few squares
-    count_min   every square of every level in one small table of sums, split while its estimate is
-                above the noise
-
-Notion of privacy: pure epsilon; neighbours: one user's point, or nothing in its place. privtree is
+Notion of privacy: pure epsilon; neighbours: one user's point, or nothing in its place. PrivTree is
 central, and a yardstick for what no gateway may see; a table of sums can be summed securely.
 `draw(num, den)` is that of `grids`.
 
@@ -40,7 +35,11 @@ def _level(sums: Whole, level: int, side: int) -> Whole:
 
 
 def map_by_privtree(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
-    """Return the map of PrivTree: half of epsilon for the squares, half for their counts."""
+    """Return the map of PrivTree: half of epsilon for the squares, half for their counts.
+
+    What a square is split by is biased downward with depth, so that the noise of a whole path
+    costs as little as that of a few squares.
+    """
     half = epsilon / 2
     wide = Fraction(7, 3) / half  # (2 b - 1) / (b - 1), for b = 4 parts of a square
     fall = float(wide) * math.log(4)

@@ -242,7 +242,7 @@ def test_the_environment_says_from_which_level_on(level: str, expected: str) -> 
     [
         (True, "", True),
         (False, "", False),
-        (False, "warning,plain", True),
+        (False, "plain", True),
         (True, "json,warning", False),
     ],
 )

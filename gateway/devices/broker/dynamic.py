@@ -106,7 +106,7 @@ def make_plugin_file(
     The gateway may speak to the plugin, for it shuts out devices that flood.
 
     Args:
-        sessions: the one client id of each device that has but one; see `rights.session_of`.
+        sessions: the one client id of each device that has but one, by `derive_session_id`.
     """
     control = [TopicRight(True, CONTROL), TopicRight(False, f"{CONTROL}/response")]
     own = {

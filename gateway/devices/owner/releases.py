@@ -94,7 +94,7 @@ def admit_board(
 
     Args:
         who: the device's Identity.
-        there: what the board was told before (`kit.releases.read_updates`), {} for nothing.
+        there: what the board was told before, by `read_update_settings`; {} for nothing.
 
     Raises:
         OperatorFault: the file cannot be read or written.

@@ -75,7 +75,7 @@ const TABLE = {
   "map.nobody": ["Probably nobody is there (chance {p}), but this is no proof: somebody may still be there.", "Wahrscheinlich ist niemand da (Wahrscheinlichkeit {p}), aber das ist kein Beweis: es kann trotzdem jemand da sein."],
   "map.answers": ["made from the answers of {n} devices", "aus den Antworten von {n} Geräten"],
   "map.answers.1": ["made from the answer of 1 device", "aus der Antwort von 1 Gerät"],
-  "map.last": ["this is the last map, because the privacy budget is used up. More maps will come only if the technician sets a new budget, which protects people less", "dies ist die letzte Karte, denn das Datenschutz-Budget ist verbraucht. Weitere Karten gibt es nur, wenn die Technik ein neues Budget festlegt; damit sind Personen weniger geschützt als versprochen"],
+  "map.last": ["this is the last map, because the privacy budget is used up. More maps will come only if the technician sets a new budget, which protects people less", "dies ist die letzte Karte, denn das Datenschutz-Budget ist verbraucht. Weitere Karten gibt es nur, wenn die Technik ein neues Budget festlegt; damit sind Personen weniger geschützt"],
   "map.ended": ["this is the last map: no more rounds are planned", "dies ist die letzte Karte: weitere Runden sind nicht geplant"],
   "map.exactly": ["For experts: {why}.", "Für Fachleute: {why}."],
   "map.stale": ["A newer map is overdue. If none comes within a few hours, tell the technician.", "Eine neuere Karte ist überfällig. Kommt in einigen Stunden keine, sagen Sie es der Technik."],

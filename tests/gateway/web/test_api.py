@@ -244,6 +244,12 @@ def test_who_asks_the_same_at_once_gets_one_answer(
     assert len({answer.body for answer in found}) == 1
     assert len(looks) == 1
 
+    monkeypatch.setattr(app, "FRESH_S", -1.0)  # each answer is past it as soon as it is there
+    for _ in range(2):
+        ask(live, f"{V1}/rounds?limit=6")
+
+    assert len(looks) == 3
+
 
 # The API over a real store, beside the one that writes it.
 
