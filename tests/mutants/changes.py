@@ -37,6 +37,11 @@ class Mistake(NamedTuple):
     name: str  # that is given while the module is imported; "" in a function
 
     @property
+    def code(self) -> str:
+        """What is changed: `function: line`."""
+        return f"{self.where}: {laid_out(self.line)}"
+
+    @property
     def key(self) -> str:
         """What it is printed as, which stays the same when a file is moved."""
         return f"{self.where}: {self.change}: {laid_out(self.line)}"
@@ -155,17 +160,16 @@ def _is_item(node: ast.AST) -> bool:
     return all(isinstance(one, inner) for one in ast.walk(node))
 
 
-def surveyed() -> tuple[dict[str, Any], list[Mistake]]:
-    """Return what `survey.toml` says, and every change that is on the way of a reading."""
+def surveyed() -> tuple[dict[str, Any], list[Mistake], list[Mistake]]:
+    """Return what `survey.toml` says, and every change: on the way of a reading, and aside."""
     data = tomllib.loads(DATA.read_text("utf-8"))
     aside = [re.compile(one) for row in data["aside"] for one in row["where"]]
     dotted = {f".{file[:-3].replace('/', '.')}": file for file in sources()}
-    every = []
+    on_the_way: list[Mistake] = []
+    left_out: list[Mistake] = []
     for module in data["modules"]:
         (file,) = (file for name, file in dotted.items() if name.endswith(f".{module}"))
-        every += [
-            one
-            for one in mistakes(file)
-            if not any(each.search(f"{one.where}: {laid_out(one.line)}") for each in aside)
-        ]
-    return data, every
+        for one in mistakes(file):
+            is_aside = any(each.search(one.code) for each in aside)
+            (left_out if is_aside else on_the_way).append(one)
+    return data, on_the_way, left_out

@@ -392,7 +392,7 @@ def main() -> None:
     )
     words.add_argument("--report", action="store_true", help="what was found before, and no more")
     asked = words.parse_args()
-    data, every = surveyed()
+    data, every, _ = surveyed()
     if asked.report:
         return report(every, data, asked.audit)
     FOUND.parent.mkdir(exist_ok=True)
