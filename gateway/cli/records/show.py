@@ -181,11 +181,11 @@ def _tell(
     if round is not None and before and isinstance(found, Heatmap):
         answers = sum(one.reports or 0 for one in (round, *before))
         span = f"rounds {before[-1].number} to {body['number']}"
-        lines.append(f"Drawn from {answers} answers of {span} together.")
+        lines.append(f"Drawn from {span} together, which {answers} answers came to.")
     if "sensors_used" in body:
         enrolled = body.get("sensors_enrolled")
-        used = f"{mechanism.words.who_answers} used: {body['sensors_used']}"
-        lines.append(used + f" of {enrolled}." * bool(enrolled))
+        came = f"{mechanism.words.who_answers} that answered: {body['sensors_used']}"
+        lines.append(came + f" of {enrolled}." * bool(enrolled))
         if 2 * body["sensors_used"] < (enrolled or 0) and isinstance(found, Heatmap):
             lines.append(
                 "Less than half answered, and the map knows nothing of the others. Set quorum "

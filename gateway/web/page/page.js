@@ -74,6 +74,12 @@ function whenOf({ map, at_s }) {
   return [t("map.round", { n: number(map.number) }), at_s ? moment(at_s) : "", map.mass ? "" : t("map.none")].filter(Boolean).join(" · ");
 }
 
+// Whether a round that was told of has not closed yet, as far as is known.
+function isOpen() {
+  const { round, release, done } = latest;
+  return !done && round?.number > Math.max(release?.number ?? 0, closed?.number ?? 0);
+}
+
 // What a map is after which none will come, as far as is known; empty for any other.
 function lastOf(map) {
   const { budget, done, round } = latest, spent = budget && !budget.rounds_left && !budget.window_h;
@@ -113,7 +119,7 @@ const hear = {
     if (closed) showClosed(closed, event);
   },
   reports: showReports,
-  budget: (event) => showLeft(event, latest.ready),
+  budget: (event) => showLeft(event, latest.ready, isOpen()),
   health: showHealth,
   alarm: showAlarms,
   quarantine: showQuarantine,
@@ -176,7 +182,7 @@ function take(event) {
   }
   latest[event.kind] = event;
   hear[event.kind]?.(event);
-  if (event.kind === "ready" && latest.budget) hear.budget(latest.budget);
+  if (["ready", "round", "release", "done"].includes(event.kind) && latest.budget) hear.budget(latest.budget);
   if (["ready", "release", "map", "quarantine", "alarm"].includes(event.kind)) refreshSoon();
 }
 

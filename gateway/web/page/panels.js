@@ -3,7 +3,7 @@
 import { drawCurve, penOf } from "./draw.js";
 import { get, tellHealth } from "./link.js";
 import { kind } from "./maps.js";
-import { ago, at, counted, date, exactly, fillList, language, make, makeRow, number, percent, say, t, told, whose } from "./words.js";
+import { ago, at, counted, date, exactly, fillList, language, make, makeRow, moment, number, percent, say, t, told, whose } from "./words.js";
 
 const SHOWN = 200; // devices in the table, and lines of what is wrong
 
@@ -88,13 +88,21 @@ function perDay({ every_s, hours }) {
   return Math.max((60 * ((to - from + 1440) % 1440)) / every_s, 1);
 }
 
-export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_spent: gone, unit, window_h: hours }, ready) {
+// What comes of the budget; open: whether a round, perhaps the last, is still being gathered.
+function tellEnd(left, hours, ready, open) {
+  if (hours) return t(left ? "budget.window" : "budget.now", { n: number(hours) });
+  if (!left) return t(open ? "budget.last" : "budget.gone");
+  const days = ready?.every_s ? left / perDay(ready) : 0;
+  if (left === 1 || !days || days >= 36_500) return "";
+  const now = Date.now() / 1000, out = now + 86_400 * days;
+  return t("budget.out", { day: date(out) === date(now) ? moment(out) : date(out) });
+}
+
+export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_spent: gone, unit, window_h: hours }, ready, open) {
   say("left", counted("budget.left", left));
   at("budget").value = budget ? spent / budget : 0;
   const given = { p: percent(budget ? spent / budget : 0), gone: number(gone, 2), all: number(epsilon, 2) };
-  const days = ready?.every_s ? left / perDay(ready) : 0, out = Date.now() / 1000 + 86_400 * days;
-  const when = hours ? t(left ? "budget.window" : "budget.now", { n: number(hours) }) : !left ? t("budget.gone") : left > 1 && days && days < 36_500 ? t("budget.out", { day: date(out) }) : "";
-  say("budget-note", [when, `${t(unit === "epsilon" ? "budget.each" : "budget.all", given)}.`].filter(Boolean).join(" "));
+  say("budget-note", [tellEnd(left, hours, ready, open), `${t(unit === "epsilon" ? "budget.each" : "budget.all", given)}.`].filter(Boolean).join(" "));
 }
 
 // --- what is promised ---

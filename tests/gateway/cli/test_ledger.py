@@ -255,7 +255,7 @@ def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil)
     most = max(drawn, key=BARS.find)
     assert drawn.index(most) == mass.argmax()
     assert lines[2] == " 0 to 10 m"
-    assert "Sensors used: 5 of 6." in lines
+    assert "Sensors that answered: 5 of 6." in lines
     assert "Less than half" not in said.out
     assert "Formally: epsilon 8, delta 1/100000." in lines
 
@@ -273,9 +273,11 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(
     store.close()
 
     lines = heatveil("show", "--config", kept.path).out.splitlines()
-    assert lines[lines.index("Sensors used: 2 of 6.") + 1].startswith("Less than half answered")
-    assert [re.findall(r"\d+", one) for one in lines if one.startswith("Drawn from 9")] == [
-        ["9", "1", "2"]
+    assert lines[lines.index("Sensors that answered: 2 of 6.") + 1].startswith(
+        "Less than half answered"
+    )
+    assert [re.findall(r"\d+", one) for one in lines if one.startswith("Drawn from rounds")] == [
+        ["1", "2", "9"]
     ]
     # With a window it is of the last `readings` rounds, however many there have been.
     monkeypatch.setenv("HEATVEIL_PRIVACY__WINDOW_H", "1")
@@ -283,7 +285,10 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(
     monkeypatch.setenv("HEATVEIL_ROUNDS__EVERY_S", "3600")
     rounds = Reader.list_rounds
     monkeypatch.setattr(Reader, "list_rounds", lambda *asked: rounds(*asked) * 3)
-    assert "Drawn from 9 answers of rounds 1 to 2 " in heatveil("show", "--config", kept.path).out
+    assert (
+        "Drawn from rounds 1 to 2 together, which 9 answers came to."
+        in heatveil("show", "--config", kept.path).out
+    )
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def served(path: Path, places: list[Any], heatveil: Callable[..., Any], *words: 
         fleet.terminate()
     said += [heatveil(command, "--config", path) for command in ("show", "ledger")]
     assert [one.status for one in said] == [0, 0, 0], said[0].err
-    assert f"Devices used: {DEVICES} of {DEVICES}." in said[1].out
+    assert f"Devices that answered: {DEVICES} of {DEVICES}." in said[1].out
     assert "epsilon 3.5" in said[2].out
     return said
 

@@ -217,6 +217,25 @@ def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> No
     assert read(tab, "#budget-note").startswith("Paused, as intended")
 
 
+def test_a_budget_ends_with_its_last_round(live: Page, tab: Tab, until: Until) -> None:
+    """Before the end the hour is said where a day is no news; a round may still give a map."""
+
+    def noted(start: str) -> str:
+        return f"document.getElementById('budget-note').textContent.startsWith('{start}')"
+
+    live.feed.put_event(READY | {"every_s": 0.001})
+    live.feed.put_event(BUDGET | {"rounds_left": 2})
+    until(tab, noted("Lasts until "))
+    end = re.match(r"Lasts until .*, (\d\d):(\d\d)\. ", read(tab, "#budget-note"))
+    live.feed.put_event({"kind": "round", "number": 3, "enrolled": 4})
+    live.feed.put_event(BUDGET | {"rounds_left": 0})
+    until(tab, noted("The last round is under way."))
+    live.feed.put_event({"kind": "done", "why": "over"})
+    until(tab, noted("Used up"))
+
+    assert end
+
+
 def test_a_link_in_the_clear_is_said_on_the_page(live: Page, tab: Tab, until: Until) -> None:
     """Who looks at the page must not take a trial without TLS for a building's installation."""
     live.feed.put_event({**READY, "site": "open", "insecure": True})
