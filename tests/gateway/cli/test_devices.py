@@ -618,7 +618,7 @@ def test_a_board_that_was_half_handed_out_is_nobody_twice(
                 hand_out(square, "node-3")
         assert not file.exists()
         assert ("node-3" in kept.read_text()) is (step == "forget_device")
-        if step == "drop":
+        if step == "forget_device":
             with (
                 DeviceChange(square, "node-3") as change,
                 pytest.raises(OperatorFault, match="interrupted"),

@@ -547,7 +547,9 @@ def test_what_hangs_is_the_drawing_and_not_who_waits_for_the_disk_with_a_map(
     assert eventually(lambda: on.drawn_of)
     assert on.campaign.moving
     monkeypatch.setattr(campaign, "STILL_S", 0.0)
-    assert eventually(lambda: not on.campaign.moving)
+    steps = on.campaign.steps
+    assert eventually(lambda: steps.moved_s > steps.shown_s + 0.1, 20)  # it waits for the map
+    assert not on.campaign.moving
     on.draws.set()
     moves = set[float]()
     assert eventually(lambda: moves.add(on.campaign.steps.shown_s) or len(moves) > 20)
