@@ -265,6 +265,7 @@ def serve(
         run_gateway(path, rounds)
 
 
+@exit_cleanly_on_sigterm()  # whole: a page answers before the block below is entered
 def run_gateway(path: Path, rounds: int | None = None) -> None:
     """Run the gateway of a deployment file.
 
@@ -303,7 +304,6 @@ def run_gateway(path: Path, rounds: int | None = None) -> None:
             ) from fault
         raise
     with (
-        exit_cleanly_on_sigterm(),
         page,
         Service(
             deployment,
@@ -440,6 +440,7 @@ def work(
     now = ConfigFiles.read(path)
     over, health, metrics = threading.Event(), Health(*WORKER_PARTS), Metrics()
     with ExitStack() as stack:
+        stack.enter_context(exit_cleanly_on_sigterm())
         store = Store.open_for(deployment)
         stack.callback(store.close)
         if port is not None:
@@ -451,7 +452,6 @@ def work(
         minutes = deployment.guard.minutes
         stack.enter_context(Quarantine(store, None, guard, lambda event: None, minutes=minutes))
         us = deployment, now.devices, make_unique_name(name), store
-        stack.enter_context(exit_cleanly_on_sigterm())
         worker = stack.enter_context(
             Worker(
                 *us, say=health.set_part, away=guard.allow_backlog, metrics=metrics, guard=guard

@@ -246,6 +246,20 @@ def test_the_page_is_for_whom_the_file_says_with_its_picture_and_floor(
     assert [one["site"] for one in json.loads(found[-1][1])["rooms"]] == ["hall"]
 
 
+def test_a_stop_as_soon_as_the_page_answers_ends_well(
+    site: Path, heatveil: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page answers while it is made, before the service is: whoever saw it may stop us."""
+
+    def made(**_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    heatveil("enrol", "--config", site)
+    monkeypatch.setattr(serve, "Page", made)
+
+    assert heatveil("serve", "--config", site).status == 0
+
+
 @pytest.mark.parametrize("words", [[], ["--hold"]])
 @pytest.mark.parametrize("fault", [ReplacedFault("it is gone"), DeletedFault("heatveil.sqlite")])
 def test_a_store_that_is_not_what_it_was_is_no_reason_to_start_again(
