@@ -163,14 +163,22 @@ def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
     """Return what epsilon and delta mean for somebody who guesses."""
     if epsilon is None:
         return []
-    value = epsilon[0] / epsilon[1]
-    # Above this the promise is empty, and so would be a factor with fifty digits.
-    factor = (
-        round_up(math.exp(value)) if value < 50 else f"10 to the {math.ceil(value / math.log(10))}"
-    )
+    factor = format_factor(epsilon[0] / epsilon[1])
     if delta:
         return [_LIKELY(factor=factor, epsilon=format_ratio(epsilon), delta=format_ratio(delta))]
     return [_ODDS(factor=factor, epsilon=format_ratio(epsilon))]
+
+
+def format_factor(epsilon: float, digits: int = 3) -> str:
+    """Return e to the power of epsilon, by which odds move at most, never too small.
+
+    >>> format_factor(1.0), format_factor(53.0)
+    ('2.72', '10^24')
+    """
+    if epsilon < 50:
+        return round_up(math.exp(epsilon), digits)
+    # The promise is empty, and so would be a number with fifty digits.
+    return f"10^{math.ceil(epsilon / math.log(10))}"
 
 
 def format_ratio(ratio: Ratio) -> str:

@@ -136,8 +136,8 @@ def check_delta(delta: float) -> None:
     """Refuse a delta outside (0, 1) with a ValueError."""
     if not 0 < delta < 1:
         raise ValueError(
-            f"delta is {delta:g} but must lie between 0 and 1, both excluded: it is the chance "
-            "that the promise fails. 1/100000 is customary."
+            f"delta is {delta:g} but must lie between 0 and 1, both excluded: so much any event "
+            "may be likelier than epsilon alone allows. 1/100000 is customary."
         )
 
 

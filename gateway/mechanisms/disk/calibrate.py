@@ -10,7 +10,7 @@ from edge.mechanisms import disk
 from recovery.disk import Query, plan
 from recovery.disk.query import scheme_of
 from recovery.disk.round import explain_query_refusal, explain_refusal, total_of
-from recovery.maps.guarantee import format_ratio, round_up
+from recovery.maps.guarantee import format_factor, format_ratio, round_up
 from recovery.noise import Ratio, epsilon_of_report
 
 from ..flags import plan_or_refuse
@@ -106,7 +106,7 @@ def _gain(query: Query, numbers: dict[str, Any]) -> list[str]:
     told = [
         f"  {'who sees':<{wide}}   odds move at most by   one of two cells, right at most",
         *(
-            f"  {name:<{wide}}   {_factor(epsilon):>20}   {_share(epsilon):>31}"
+            f"  {name:<{wide}}   {format_factor(epsilon, 4):>20}   {_share(epsilon):>31}"
             for name, epsilon in rows
         ),
     ]
@@ -123,10 +123,6 @@ def _gain(query: Query, numbers: dict[str, Any]) -> list[str]:
             "nothing to anyone."
         )
     return told
-
-
-def _factor(epsilon: float) -> str:
-    return round_up(math.exp(epsilon), 4) if epsilon < 50 else f"10^{epsilon / math.log(10):.0f}"
 
 
 def _share(epsilon: float) -> str:

@@ -14,7 +14,7 @@ from recovery.disk.channel import channel_of
 from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.distance import sliced_distance
-from recovery.maps.guarantee import OVER, format_ratio, round_up, sentences
+from recovery.maps.guarantee import OVER, format_factor, format_ratio, round_up, sentences
 from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
 from recovery.noise import epsilon_of_report
@@ -245,8 +245,7 @@ def describe_promise(query: Query, guarantee: Any) -> list[str]:
     epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
     right = 1 / (1 + math.exp(-epsilon))
     sure = f"{round_up(100 * right)}%" if right < 0.999 else OVER(share="99.9%")
-    factor = round_up(math.exp(min(epsilon, 50)))
-    chance = _CHANCE(sure=sure, factor=factor)
+    chance = _CHANCE(sure=sure, factor=format_factor(epsilon))
     return [said[0], chance, _FORMALLY(epsilon=format_ratio(guarantee.epsilon)), *said[1:]]
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -173,6 +174,23 @@ def test_a_round_that_no_device_can_read_is_refused_with_the_reason(
 
     assert "a device reads at most" in said.refusal
     assert "CANNOT BE SENT" in said.out
+
+
+@pytest.mark.parametrize("epsilon", [1, 49, 53, 160])
+def test_no_factor_is_said_to_be_smaller_than_it_is(
+    heatveil: Callable[..., Any], epsilon: int
+) -> None:
+    """That of many reports has more digits than one writes: its power of ten is rounded up."""
+    words = ("--grid", "4x4", "--epsilon", f"{epsilon}/1", "--set", "readings=20")
+    said = heatveil(*WORDS, *words).out
+    number = r"(10\^)?([0-9.e+]*[0-9])"
+    told = re.findall(rf"factor of at most {number}|from one cell +{number}  ", said)
+    found = [(bool(a or c), float(b or d)) for a, b, c, d in told]
+
+    assert len(found) == 2
+    for is_power, value in found:
+        factor = value * math.log(10) if is_power else math.log(value)
+        assert epsilon - 1e-9 <= factor < epsilon + math.log(10)
 
 
 def test_other_windows_are_told_and_drawn(heatveil: Callable[..., Any], tmp_path: Path) -> None:
