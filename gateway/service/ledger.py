@@ -299,9 +299,9 @@ def is_paid_at_release(guarantee: Any) -> bool:
     needed.
 
     >>> from edge.core.records import Guarantee
-    >>> promises = [Guarantee(*[None] * 4, trust, "", "") for trust in ("central", "local")]
-    >>> [is_paid_at_release(promise) for promise in promises]
-    [True, False]
+    >>> trusts = "central", "distributed: in sums", "local"
+    >>> [is_paid_at_release(Guarantee(*[None] * 4, trust, "", "")) for trust in trusts]
+    [True, False, False]
     """
     place: str = guarantee.trust.partition(":")[0]
     return place.strip() == "central"

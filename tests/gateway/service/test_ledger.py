@@ -151,12 +151,17 @@ def test_more_answers_of_less_epsilon_are_another_promise() -> None:
 
 def test_what_was_paid_for_one_promise_is_not_added_to_another() -> None:
     """Nor is more promised on what was spent; less, or the same, is."""
-    mine, other = make_terms(PROMISE), make_terms(PROMISE._replace(delta=(1, 10**6)))
+    mine = make_terms(PROMISE)
 
     check_terms(None, mine)
     check_terms(mine, mine)
-    with pytest.raises(OperatorFault, match="delta 1/1000000"):
-        check_terms(mine, other)
+    for said, other in (
+        ("delta 1/1000000", {"delta": (1, 10**6)}),
+        ("somebody has a key", {"trust": "local, and somebody has a key"}),
+        ("two sources move", {"neighbours": "two sources move"}),
+    ):
+        with pytest.raises(OperatorFault, match=said):
+            check_terms(mine, make_terms(PROMISE._replace(**other)))
 
     check_budget(None, Fraction(3))
     check_budget(Fraction(3), Fraction(3))

@@ -27,6 +27,7 @@ from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment, Mqtt
 from gateway.store.store import Store
+from gateway.web.feed import SHOWN
 from physics.fleet import Fleet
 from physics.kernel import forward
 from physics.sensors import PointSensors
@@ -135,6 +136,8 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
         assert before[-1]["came"] == SENSORS  # whoever reads the log sees all that answered
     assert room.told("ready")[0]["insecure"] is True  # the page says so
     assert [event["reports"] for event in room.told("release")] == [SENSORS, SENSORS]
+    # Whoever only looks is told nothing that names a device.
+    assert not [one for one in room.events if one["kind"] in SHOWN and "node-" in repr(one)]
     assert ledger.spent == ledger.budget
     maps = room.told("map")
     assert [event["status"] for event in maps] == ["solved", "solved"]

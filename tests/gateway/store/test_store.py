@@ -51,17 +51,19 @@ def test_what_is_older_than_a_window_counts_no_more(
     monkeypatch.setattr("time.time", lambda: at_s)
     plans = [home.round(number) for number in (1, 2, 3)]
     plans = [plan._replace(guarantee=plan.guarantee._replace(unit=unit)) for plan in plans]
-    store.open_round(asked(plans[0], b"0001"), 2 * RHO)
+    store.open_round(asked(plans[0], b"0001"), 3 * RHO)
+    again = Charge(RHO, "north")
+    store.keep_batch([], extra=[SecondAnswer(b"0001", again, b"second")])
     at_s += 60
-    store.open_round(asked(plans[1], b"0002"), 2 * RHO)
-    assert "round 3 asks" in store.open_round(asked(plans[2], b"0003"), 2 * RHO)
+    store.open_round(asked(plans[1], b"0002"), 3 * RHO)
+    assert "round 3 asks" in store.open_round(asked(plans[2], b"0003"), 3 * RHO)
     assert store.find_first_lapse_s() == 1.8e9 + windows.bound_span_s(24)
 
     at_s = 1.8e9 + windows.bound_span_s(24) - 1
-    assert store.list_charges() == (Charge(RHO),) * 2
+    assert store.list_charges() == (Charge(RHO), again, Charge(RHO))
     at_s += 1
     assert store.list_charges() == (Charge(RHO),)
-    assert store.open_round(asked(plans[2], b"0003"), 2 * RHO) == ""
+    assert store.open_round(asked(plans[2], b"0003"), 3 * RHO) == ""
     assert store.find_first_lapse_s() == 1.8e9 + 60 + windows.bound_span_s(24)
 
 

@@ -28,14 +28,27 @@ TOKEN = "correct-horse-battery"
 VIEWERS = "battery-staple-correct"
 BEARER, VIEWER = f"Bearer {TOKEN}", f"Bearer {VIEWERS}"
 JSON = "application/json"
+API = [f"/api/v1{one.path}" for one in OPERATIONS]
 
 
 @pytest.fixture
 def locked(known: Any) -> Iterator[Page]:
     """Return a page with a token of each kind."""
     words: Any = {"reader": known, "metrics": Metrics()}
+    words["probed"] = "127.0.0.1", 0
     with Page("127.0.0.1", 0, token=TOKEN, viewer_token=VIEWERS, **words) as page:
         yield page
+
+
+def test_whoever_watches_needs_a_token_too(locked: Page) -> None:
+    """Its port is told by default to this machine alone, and where not, metrics tell who is in."""
+    told = []
+    for path, token in (("livez", ""), ("metrics", ""), ("readyz", ""), ("metrics", VIEWER)):
+        with closing(http.client.HTTPConnection(urlsplit(locked.probes_url).netloc)) as link:
+            link.request("GET", f"/{path}", headers={"Authorization": token})
+            told.append(link.getresponse().status)
+
+    assert told == [200, 401, 401, 200]
 
 
 @pytest.mark.parametrize(
@@ -72,10 +85,14 @@ def test_a_browser_gets_a_cookie_for_the_token(locked: Page, ask: Ask) -> None:
     assert ask(locked, "/api/v1/rounds", Cookie=held).status == 401  # a copy opens nothing more
 
 
+# What names a device: written out here, so that what is new is an operator's until somebody looks.
+OPERATORS = {f"/api/v1/{one}" for one in ("state", "ledger", "devices", "refused", "quarantine")}
+
+
 @pytest.mark.parametrize(
     ("path", "names_devices"),
     [
-        *((f"/api/v1{one.path}", one.names_devices) for one in OPERATIONS),
+        *((path, path.split("/{name}")[0] in OPERATORS) for path in API),
         ("/readyz", False),
         ("/metrics", False),
     ],
@@ -107,10 +124,16 @@ def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
     cookie = f"heatveil-{urlsplit(locked.url).port}={door.make_cookie(session)}"
     for event in ({"kind": "map"}, {"kind": "alarm", "alarms": [{"device": "north"}]}):
         locked.feed.put_event(event)
-    heard = [b"", b""]
-    for i, query in enumerate(("", "?last_event_id=ffffffff:1")):
+    heard = [b"", b"", b""]
+    for i in range(3):  # it is new, is back after an event of ours, and after one of another start
+        start = re.findall(rb"id: (\w+):", heard[0])[:1]
+        query = (
+            "",
+            f"?last_event_id={start and start[0].decode()}:0",
+            "?last_event_id=ffffffff:1",
+        )
         with closing(http.client.HTTPConnection(*urlsplit(locked.url).netloc.split(":"))) as link:
-            link.request("GET", f"/api/v1/events{query}", headers={"Cookie": cookie})
+            link.request("GET", f"/api/v1/events{query[i]}", headers={"Cookie": cookie})
             answer = link.getresponse()
             while b"map" not in heard[i]:
                 heard[i] += answer.readline()
@@ -119,7 +142,7 @@ def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
             locked.feed.put_event({"kind": "done", "why": "over"})
             while b"over" not in heard[i]:
                 heard[i] += answer.readline()
-            if i:
+            if i == 2:
                 link_out = http.client.HTTPConnection(*urlsplit(locked.url).netloc.split(":"))
                 link_out.request("DELETE", "/api/v1/session", headers={"Cookie": cookie})
                 assert link_out.getresponse().status == 204
@@ -127,9 +150,10 @@ def test_a_viewer_hears_nothing_of_a_device(locked: Page) -> None:
                 locked.feed.put_event({"kind": "done", "why": "after the end"})
                 heard[i] += answer.read()
 
-    assert b"north" not in heard[0] + heard[1]
-    assert heard[1].endswith(b'event: bye\ndata: {"kind":"bye"}\n\n')
-    assert b"after the end" not in heard[1]
+    assert b"north" not in b"".join(heard)
+    assert [b"reset" in one for one in heard] == [False, False, True]
+    assert heard[2].endswith(b'event: bye\ndata: {"kind":"bye"}\n\n')
+    assert b"after the end" not in heard[2]
 
 
 def test_two_roles_need_two_tokens() -> None:
@@ -446,10 +470,11 @@ def test_a_session_ends_and_is_of_one_token_and_role(token: str) -> None:
     assert _refused(again, cookie=cookie) == 401
     # A wall screen goes on while it looks; who sees devices signs in again.
     assert _refused(again, cookie=renewed) == (0 if token == VIEWERS else 401)
-    fresh = held.make_cookie(held.try_token("192.0.2.1", token))
-    assert _refused(held, cookie=fresh) == 0
+    session = held.try_token("192.0.2.1", token)
+    fresh, renewed = (held.make_cookie(one) for one in (session, held.renew_session(session)))
+    assert {_refused(held, cookie=one) for one in (fresh, renewed)} == {0}
     held.end_session(fresh)
-    assert _refused(held, cookie=fresh) == 401
+    assert {_refused(held, cookie=one) for one in (fresh, renewed)} == {401}
 
 
 def test_viewers_who_sign_out_bring_no_operators_session_back() -> None:
