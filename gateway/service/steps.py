@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import partial
-from math import inf
+from math import ceil, inf
 from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from sqlalchemy.exc import DBAPIError
@@ -170,6 +170,7 @@ def find_lost_rounds(lack: MissingRounds, devices: Devices) -> list[AskedRound]:
 
 
 GLANCE_S = 0.1  # how often a gathering looks whether it is to stop
+TICK_S = 1.0  # longer than most draws of a release's noise
 AGAIN_S = 2.0  # until a map that the disk refused is tried again, while a round is open
 MAP_WAITS = "a map waits for the store, which is tried again; it is shown once it is kept"
 P = ParamSpec("P")
@@ -291,7 +292,9 @@ class Steps:
         """
         closed_s = time.time()  # before noise is drawn: no time on the disk tells how long it took
         if key is not None:
+            began_s = time.monotonic()
             release = self._unsealed(mechanism, closed, devices, key)
+            self._wait_for_tick(began_s)
         elif (release := closed.summed) is None:
             release = fold_round(mechanism, closed, sealed(os.urandom(32)))
         adds = is_distributed(closed.plan.guarantee)  # and no report is in the store
@@ -314,6 +317,12 @@ class Steps:
         self.outbox.wake()
         self.tell(telling.make_release_event(release, closed.late))
         return release
+
+    def _wait_for_tick(self, began_s: float) -> None:
+        """Wait until whole ticks have passed: when a release appears must not tell its noise."""
+        took_s = time.monotonic() - began_s
+        self.stopping.wait(ceil(took_s / TICK_S) * TICK_S - took_s)
+        self.show_alive()
 
     def give_up_round(self, asked: AskedRound, devices: Devices) -> Release:
         """Return the empty release of a secure sum that was open when a gateway ended.

@@ -220,7 +220,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         f"spent    {unit.format_rho(standing.spent, 6)} of "
         f"{float(unit.convert(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
-        f"so far   epsilon {compute_spent_epsilon(deployment, standing, plan):.4g} of "
+        f"so far   epsilon {round_up(compute_spent_epsilon(deployment, standing, plan), 4)} of "
         f"{format_ratio(guarantee.epsilon)}"
         + (
             f" at delta {delta}; the share counts rho, which adds up, while epsilon grows faster "

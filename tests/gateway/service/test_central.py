@@ -263,6 +263,7 @@ def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gateway.service.drawing.find_mechanism", lambda _: places)
     monkeypatch.setattr(campaign, "LINGER_S", 60.0)
     monkeypatch.setattr("gateway.service.outbox.END_S", 0.02)
+    monkeypatch.setattr(steps, "TICK_S", 0.001)
 
 
 def never(where: str) -> None:
@@ -504,6 +505,33 @@ Opened = tuple[Fleet, sealing.RoundKey, Callable[[int], OpenRound]]
 def reports(fleet: Fleet, round: OpenRound, **how: Any) -> dict[str, Report]:
     found = [authenticate(one, fleet.devices) for one in fleet.frames(round.plan, **how)]
     return {one.report.sender: one.report for one in found if isinstance(one, Arrival)}
+
+
+@pytest.mark.parametrize("draw_s", [0.125, 0.75, 1.5])
+def test_a_release_is_seen_whole_seconds_after_its_round(
+    opened: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, draw_s: float
+) -> None:
+    """Whoever watches the page or the broker is not to see how long its noise took to draw."""
+    (fleet, key, a_round), clock, told_s = opened, [256.0], list[float]()
+
+    def pass_time(seconds: float) -> None:
+        clock[0] += seconds
+
+    def draw_slowly(*given: Any) -> Any:
+        pass_time(draw_s)
+        return release(*given)
+
+    monkeypatch.setattr(steps, "TICK_S", 1.0)
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+    round, store = a_round(1), Store(tmp_path / "seen.sqlite", SITE)
+    round.add_reports(reports(fleet, round))
+    stopping: Any = SimpleNamespace(is_set=lambda: False, wait=pass_time)
+    needs: Any = store, None, None, SimpleNamespace(wake=lambda: told_s.append(clock[0]))
+    done = steps.Steps(*needs, lambda _: told_s.append(clock[0]), stopping)
+    done.release_round(replace(PLANTED, release=draw_slowly), round, fleet.devices, None, key)
+    store.close()
+
+    assert told_s == [256.0 + np.ceil(draw_s)] * 2
 
 
 def test_who_could_not_read_counts_as_an_answer(opened: Opened) -> None:
