@@ -137,9 +137,12 @@ def square(tmp_path: Path, heatveil: Heatveil) -> Path:
 
 
 def test_a_pure_promise_is_told_in_epsilon_of_each_device(
-    square: Path, heatveil: Heatveil
+    square: Path, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three answers of 0.7 each are 2.1 of 7: nobody who was promised that knows a rho."""
+    """Three answers of 0.7 each are 2.1 of 7: nobody who was promised that knows a rho.
+
+    Of a promise for a day a week costs seven.
+    """
     said = heatveil("ledger", "--config", square).out
     told = json.loads(heatveil("ledger", "--config", square, "--json").out)
 
@@ -152,6 +155,10 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     assert Fraction(told["spent"]) * Fraction(told["told_of_one_rho"]) == Fraction(21, 10)
     assert (told["unit"], Fraction(told["round"])) == ("rho", Fraction(49, 200))
     assert told["told_in"] == "epsilon"
+    for name, number in (("WINDOW_H", "24"), ("READINGS", "26")):
+        monkeypatch.setenv(f"HEATVEIL_PRIVACY__{name}", number)
+    stays = "a day epsilon 7, a week epsilon 49, a year epsilon 2555"
+    assert stays in heatveil("ledger", "--config", square).out
 
 
 @pytest.mark.long
