@@ -214,6 +214,8 @@ def main() -> None:
         f"{reading / peer_us:.2f}\n"
         f"  publish -> receipt: p50 {load['late_s']['p50'] * 1e3:.0f} ms, p99 "
         f"{load['late_s']['p99'] * 1e3:.0f} ms, worst {load['worst_s'] * 1e3:.0f} ms\n"
+        f"  maps of {load['maps']} of {load['released']} rounds; in place of {load['unmapped']} "
+        "a reason why there is none\n"
         f"  memory of the gateway: {tenth:.0f} MB at a tenth, {half:.0f} at half, {end:.0f} at "
         f"the end, at most {max(rss):.0f}; solver {load['solver_mb']:.0f} MB"
     )
@@ -251,6 +253,10 @@ def measured(
     used = [(b - a) / max(told["received"], 1) * 1e6 for a, b in zip(began, ended, strict=True)]
     with sqlite3.connect(folder / "heatveil.sqlite") as store:
         (told["stored"],) = store.execute("SELECT count(*) FROM reports").fetchone()
+        (told["released"],) = store.execute("SELECT count(*) FROM releases").fetchone()
+        bodies = [json.loads(body) for (body,) in store.execute("SELECT body FROM maps")]
+    told["maps"] = sum(body["status"] == "solved" for body in bodies)
+    told["unmapped"] = len(bodies) - told["maps"]
     told["threads"] = [
         f"{name} {seconds / max(told['received'], 1) * 1e6:.0f} us"
         for name, seconds in threads.most_common(6)

@@ -18,3 +18,4 @@ def test_the_gateway_as_shipped_and_what_one_would_write_instead_take_the_same_l
 
     assert ran.returncode == 0, ran.stderr
     assert re.search(r"^[1-9]\d* readings .*; lost 0$", ran.stdout, re.MULTILINE)
+    assert re.search(r"^  maps of \d+ of [1-9]\d* rounds", ran.stdout, re.MULTILINE)
