@@ -99,13 +99,14 @@ def _trim(shape: tuple[int, int]) -> tuple[int, ...]:
 
 
 def check_enrolled(query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
-    """Check that enrolled devices fit the query, and may draw by its sampler.
+    """Check that enrolled devices fit the query, answer its noise and may draw by its sampler.
 
     Raises:
         OperatorFault: one does not.
     """
     granting.check_price_counted(query, held)
     granting.check_tables_allowed(query, sensors, held)
+    granting.check_noise_answered(query, held)
 
 
 def describe_least_noise(limits: Any) -> str:

@@ -104,6 +104,27 @@ def check_price_counted(query: Query, held: Mapping[str, Any]) -> None:
             )
 
 
+def check_noise_answered(query: Query, held: Mapping[str, Any]) -> None:
+    """Check that no device would find the Rounds too quiet, and refuse each, paid as it is.
+
+    Args:
+        held: the `Limits` of each device, by name.
+
+    Raises:
+        OperatorFault: some would.
+    """
+    made = calibrate_query(query)
+    for name, own in held.items():
+        least, planned = align_grains(own.variance, own.exponent, made.variance, made.exponent)
+        if planned < least or made.exponent < own.exponent:
+            raise OperatorFault(
+                f"{name} was enrolled, or tightened, for more noise or finer grains than this "
+                "deployment asks for: it would refuse each round, which is charged all the same. "
+                "Go back to the [privacy], [room], [heat] and [sensors] that it is for, or enrol "
+                "again in a new folder"
+            )
+
+
 def check_tables_allowed(
     query: Query, sensors: Mapping[str, int], held: Mapping[str, Any]
 ) -> None:

@@ -3,8 +3,10 @@
 import dataclasses
 import math
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from edge.core.node import Node
 from edge.core.records import Grid
 from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
-from edge.mechanisms import thermal
+from edge.mechanisms import thermal, thermal_half
 from gateway.devices.enrol import capped
 from gateway.faults import OperatorFault
 from gateway.mechanisms.summary import describe_warmest_places, find_warmest_places, format_place
@@ -143,6 +145,20 @@ def test_devices_that_were_enrolled_for_less_are_told_of(change: dict[str, objec
     granting.check_price_counted(QUERY, held)
     granting.check_price_counted(QUERY, {"node-0": make_first_limits(more, 0.0)})
     granting.check_price_counted(QUERY, {})
+
+
+def test_rounds_that_devices_would_refuse_for_their_noise_are_not_begun() -> None:
+    """Each would be paid for and answered by nobody: just those that the device objects to."""
+    who, kinds = rootkeys.identity("lab", "n", ROOT, SITE_KEY, 3), product((1, 2, 20), (1, 5, 6))
+    queries, said = [replace(QUERY, epsilon=(e, 1), readings=r) for e, r in kinds], set()
+    for given, asked in product(queries, repeat=2):
+        limits = make_first_limits(given, 0.0)
+        why = thermal_half.objection(plan(asked, []), who, limits, 0)
+        with pytest.raises(OperatorFault, match="n was .* would") if why else nullcontext():
+            granting.check_noise_answered(asked, {"n": limits})
+        said.add(why[:20])
+
+    assert said == {"", "it asks for less noi", "its grains of 2**-12"}
 
 
 def test_rounds_that_devices_would_refuse_for_their_pace_are_not_begun() -> None:
