@@ -139,6 +139,12 @@ SPENT = Wording(
     "no round opens: the budget for any {hours} h is spent for now; it comes back as it "
     "grows older than that, by this gateway's clock, and then the next round opens",
 )
+AHEAD = Wording(
+    "rounds.ahead",
+    "no round opens: the budget for any {hours} h is spent for now, some of it up to {at}, which "
+    "this gateway's clock has not reached: set the clock right. If it is right, and was ahead "
+    "before, that part comes back as it grows older than {hours} h from then",
+)
 _ASKED = Wording("done.asked", "as many rounds as were asked for have been run: {done}")
 _EPSILON = Wording("done.epsilon", "all of the budget is spent, in {rounds} round{s}")
 _READING = Wording("done.reading", "the 1 round that the budget is for has been asked")
@@ -274,7 +280,7 @@ class Campaign:
             ):
                 if not self._window_h:
                     return why
-                self._spent = SPENT(hours=self._window_h)
+                self._spent = self._explain_spent(kept(self.store.find_opened_s) or 0.0)
                 self._spent_s = kept(self.store.find_first_lapse_s) or time.time() + GLANCE_S
                 continue
             if self._spent:
@@ -304,6 +310,13 @@ class Campaign:
         if self._adds:
             return _EPSILON(rounds=len(releases), s="s" * (len(releases) > 1))
         return _READING() if len(releases) == 1 else _READINGS(rounds=len(releases))
+
+    def _explain_spent(self, opened_s: float) -> str:
+        """Return why the ledger opens no round; opened_s: the latest time that one was opened."""
+        if opened_s <= time.time() + STILL_S:
+            return SPENT(hours=self._window_h)
+        at = datetime.fromtimestamp(opened_s).astimezone()
+        return AHEAD(hours=self._window_h, at=f"{at:%Y-%m-%d %H:%M}")
 
     def _next(self, releases: list[Any]) -> Any:
         """Return the next Round as it is planned, or None; releases of earlier windows go."""

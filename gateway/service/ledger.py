@@ -182,7 +182,8 @@ def check_budget(least: Fraction | None, asked: Fraction, unit: Unit = RHO) -> N
         f"{float(unit.convert(least)):.9g} was promised for its database, and the people in the "
         "room were told that it would not be exceeded. Go back to the epsilon and "
         "readings under [privacy] that promised it (or set again the HEATVEIL_ variables that "
-        "were set then), or make the larger promise as a new one: enrol again, in a new folder"
+        "were set then), or make the larger promise as a new one: enrol again, in a new folder, "
+        "with a new database or after heatveil ledger --end-promise"
     )
 
 

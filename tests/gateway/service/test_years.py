@@ -191,10 +191,14 @@ class House:
         return 0.0
 
 
+@pytest.mark.parametrize("back_h", [0, pytest.param(48, marks=pytest.mark.long)])
 def test_a_window_that_is_spent_is_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back_h: int
 ) -> None:
-    """In log, health and Home Assistant; and the ledger is asked again when something is back."""
+    """In log, health and Home Assistant; and the ledger is asked again when something is back.
+
+    Where the clock was set back meanwhile, that is said; and nothing is back before it would be.
+    """
     house, said, asked = House(tmp_path, monkeypatch, 7), [(True, "")], []
 
     def soon(*_: Any) -> float:
@@ -208,18 +212,25 @@ def test_a_window_that_is_spent_is_said_once(
     monkeypatch.setattr(campaign.Pause, "compute_wait_s", soon)
     monkeypatch.setattr(campaign, "GLANCE_S", 1e-9)
     house.promise("10/1")
+    house.serve().run_rounds(house.deployment.privacy.readings)
+    back_s = house.store.find_first_lapse_s()
+    house.close()
+    house.at_s -= HOUR_S * back_h
     on = house.serve()
     on.say = say
     open_round = house.store.open_round
     house.store.open_round = lambda *args, **told: (
         asked.append(why := open_round(*args, **told)) or why
     )
-    on.run_rounds(house.deployment.privacy.readings + 4)
+    on.run_rounds(4)
+    opened_s = house.store.find_opened_s()
     house.close()
 
     assert [ok for ok, _ in said] == [True, False, True]
     assert "spent for now" in said[1][1]
+    assert said[1][1].code == ("rounds.ahead" if back_h else "rounds.spent")
     assert sum(map(bool, asked)) == 1
+    assert opened_s > back_s
 
 
 @pytest.mark.timeout(3600)  # a year takes some four minutes of CPU, and a disk's time
