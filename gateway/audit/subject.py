@@ -160,9 +160,6 @@ class Weighed(Protocol):
     def price_answer(self, round: Any) -> Fraction:
         """Return the epsilon that a device takes one answer to cost."""
 
-    def make_limits(self, round: Any, answers: int) -> Any:
-        """Return the `Limits` of a device that may give so many answers to such a round."""
-
     def list_bad_rounds(self, round: Any) -> Iterable[tuple[str, Any]]:
         """Yield rounds that ask for more than this one, which such a device must refuse."""
 

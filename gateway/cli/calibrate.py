@@ -7,7 +7,7 @@ import typer
 
 from ..faults import OperatorFault
 from ..mechanisms import TABLE, USUAL, find_for_query, find_mechanism
-from ..mechanisms.flags import make_query
+from ..mechanisms.flags import parse_query
 from ..output import show_stages
 from ..settings import config as deployments
 from . import flags
@@ -41,7 +41,7 @@ def calibrate(
     if file is None:
         chosen, given = find_mechanism(mechanism), flags.find_given_options(context)
         flags.check_flags_used(context, mechanism, chosen.flags, given)
-        query = make_query(chosen, settings or (), **given)
+        query = parse_query(chosen, settings or (), **given)
     else:
         flags.check_file_stands_alone(context, file, flags.find_given_options(context))
         loaded = deployments.load_deployment(file)

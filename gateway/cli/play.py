@@ -14,7 +14,7 @@ from recovery.maps.heatmap import Heatmap, to_npz
 
 from .. import mechanisms
 from ..mechanisms import TABLE, Mechanism
-from ..mechanisms.flags import make_query
+from ..mechanisms.flags import parse_query
 from ..mechanisms.scores import Watch, compute_scores, count_frame_bytes, score_blind_guess
 from ..mechanisms.worlds import Inputs, Judged, Numbers, Played
 from ..output import Stage, Writer, check_writable, make_json_writer, show_stages, write_all
@@ -191,7 +191,7 @@ def play_command(
         typer.echo("\n".join(lines))
         return
     inputs = Inputs(sources, sources_random, points, users)
-    asks = partial(make_query, chosen, settings or (), **given)
+    asks = partial(parse_query, chosen, settings or (), **given)
     with show_stages() as stage:
         lines = play_and_write(mechanism, asks, inputs, seed=seed, files=files, stage=stage)
     typer.echo("\n".join(lines))

@@ -117,7 +117,7 @@ def parse_ratio_flag(text: str, flag: str) -> Ratio:
         raise OperatorFault(str(fault)) from fault
 
 
-def make_query(mechanism: Mechanism, settings: Iterable[str] = (), **given: Any) -> Any:
+def parse_query(mechanism: Mechanism, settings: Iterable[str] = (), **given: Any) -> Any:
     """Return the query that options and settings ask for.
 
     Args:

@@ -21,6 +21,7 @@ the fields that [privacy] has stand under [privacy].
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 Payload = Sequence[int]
 Tail = tuple[Any, ...]
 Key = tuple[str, str]  # of a deployment file: table and key
-_DERIVED: Mapping[Any, Any] = MappingProxyType({})  # from the query, when the record is made
+_DERIVED: Any = MappingProxyType({})  # from the fields that are given, when the record is made
 
 
 class Module:
@@ -182,7 +183,6 @@ SEALED: Mapping[str, Any] = MappingProxyType(
 CENTRAL: Mapping[str, Any] = MappingProxyType(
     {
         "trust": "central",
-        "promise": _usual.describe_trusted_promise,
         "facts": _usual.list_trusted_facts,
     }
 )
@@ -260,7 +260,7 @@ class Mechanism(Verbs):
     cautions: Callable[[Any], list[str]] = lambda query: []
 
     words: Words = PLACES
-    promise: Callable[[Any, Any], list[str]] = _usual.describe_promise
+    promise: Callable[[Any, Any], list[str]] = field(default_factory=lambda: _DERIVED)
     curve: Callable[[Any], list[tuple[float, float]]] = lambda query: []
     facts: Callable[[Any], list[Fact]] = _usual.list_facts
     silent_lines: Callable[[Sequence[Any]], list[str]] = lambda releases: []
@@ -302,6 +302,7 @@ class Mechanism(Verbs):
             "live_keys": {
                 self.name: frozenset(name for name, said in self.abouts.items() if said.map_only)
             },
+            "promise": partial(_usual.describe_promise, self.trust),
         }
         for name, made in derived.items():
             if getattr(self, name) is _DERIVED:

@@ -9,21 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.mechanisms import module_of
-from recovery.maps.guarantee import sentences
-from recovery.maps.sentence import Wording
 
 from ..faults import OperatorFault
-
-CURIOUS = Wording(
-    "guarantee.curious",
-    "Trusted: that gateway and broker follow the protocol. Those that do not may read what a "
-    "single device sends; against all others the promise holds.",
-)()
-
-
-def summed_promise(query: Any, guarantee: Any) -> list[str]:
-    """Return the guarantee in sentences: first, what nothing here would hide a device from."""
-    return [CURIOUS, *sentences(guarantee)]
 
 
 def check_enrolled(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:

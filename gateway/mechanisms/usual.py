@@ -69,21 +69,22 @@ def make_query(deployment: Any) -> Any:
 # For readers.
 
 
-def describe_promise(query: Any, guarantee: Any) -> list[str]:
-    """Return the guarantee in sentences."""
-    return sentences(guarantee)
-
-
 TRUSTED = Wording(
     "guarantee.trusted",
     "Trusted: the gateway. It sees every place until the noise is on; whoever runs it, or breaks "
     "into it before then, sees them too. The promise holds against everybody else.",
 )()
+CURIOUS = Wording(
+    "guarantee.curious",
+    "Trusted: that gateway and broker follow the protocol. Those that do not may read what a "
+    "single device sends; against all others the promise holds.",
+)()
 
 
-def describe_trusted_promise(query: Any, guarantee: Any) -> list[str]:
-    """Return the guarantee of a mechanism whose gateway is trusted: who that is, first."""
-    return [TRUSTED, *sentences(guarantee)]
+def describe_promise(trust: str, query: Any, guarantee: Any) -> list[str]:
+    """Return the guarantee in sentences: first, who is trusted, if anybody is."""
+    first = {"central": [TRUSTED], "distributed": [CURIOUS], "local": []}
+    return [*first[trust], *sentences(guarantee)]
 
 
 def list_trusted_facts(found: Found) -> list[Fact]:

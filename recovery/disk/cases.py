@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from edge.core.budget import Limits
 from edge.core.records import Grid, Reading, Round
-from edge.mechanisms import disk_limits
 from edge.mechanisms.disk import Table, draw, veil
 
 from . import asked as disk_audit_asked
@@ -102,12 +100,6 @@ def list_readings(round: Round) -> list[Reading]:
 def price_answer(round: Round) -> Fraction:
     """Return the epsilon that a device takes one answer to this Round to cost."""
     return Fraction(*round.params[3:5])
-
-
-def make_limits(round: Round, answers: int) -> Limits:
-    """Return the limits of a device that may give so many answers to such Rounds."""
-    num, den = round.params[3:5]
-    return disk_limits.make_limits(num, den, answers)
 
 
 def list_bad_rounds(round: Round) -> Iterator[tuple[str, Round]]:

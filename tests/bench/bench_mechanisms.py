@@ -49,7 +49,7 @@ from edge.core.noise import dlaplace
 from edge.core.records import Grid, Release
 from gateway.lab.reproduce.people import draw_city
 from gateway.mechanisms import find_mechanism, play
-from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.flags import parse_query
 from gateway.mechanisms.quadtree.crowd import release_crowd
 from gateway.mechanisms.scores import Watch
 from gateway.mechanisms.worlds import Inputs
@@ -217,7 +217,7 @@ def play_round(name: str, users: int) -> tuple[float, float, str]:
     began, world = time.process_time(), np.random.default_rng(1)
     if name:
         of = find_mechanism(name)
-        there = of.world(make_query(of, ()), Inputs(points="mnormal", users=users), world)
+        there = of.world(parse_query(of, ()), Inputs(points="mnormal", users=users), world)
         watched = Watch().watch_mechanism(of, True, of.reporter)
         mass = play(watched, there.query, there.readings, Tape(b"large")).mass
     else:

@@ -15,13 +15,13 @@ import structlog
 
 from edge.core import wire
 from gateway import logs
-from gateway.devices.broker.embedded import find_free_port
 from gateway.logs import LONGEST_S, Pseudonyms, Repeats
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.settings.deployment import Mqtt
 from gateway.store.reader import Reader
 from tests import processes, sites
+from tests.processes import find_free_port
 
 # What a line of the log may hold, and how often it may be said.
 

@@ -403,19 +403,17 @@ def test_who_stops_while_it_still_connects_is_not_held_up(interpreter, listener:
     """A goodbye before the greeting; nobody is waited for who will not greet."""
     script = """
 import asyncio
-from edge.core.compat import Uptime
 from edge.net.mqtt import Client
 from edge.net.link import sleep_ms
 
 async def main():
-    clock = Uptime()
-    client = Client("127.0.0.1", {port}, "n", wait_s=8)
+    client = Client("127.0.0.1", {port}, "n", wait_s=3600)
     task = asyncio.create_task(client.run())
     await sleep_ms(0)
     await client.stop()
     await task
-    print(clock.now_ms() < 5000, client.connected)
+    print(client.connected)
 
 asyncio.run(main())
 """
-    assert interpreter.run(script.format(port=listener.port)) == "True False\n"
+    assert interpreter.run(script.format(port=listener.port)) == "False\n"

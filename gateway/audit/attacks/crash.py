@@ -76,7 +76,7 @@ def _claim_kept(round: Any, root: bytes) -> Claim:
         for i in range(COUNT):
             device.slots.write(i, b"" if full not in (None, i) else before[i])
         taken += not is_refused(lambda: Device(round, root, slots=device.slots))
-    sentence = "no device is enrolled over slots that remember something"
+    sentence = "no device is enrolled over records of what it has spent"
     return claim_none(sentence, taken, "enrolments", samples=COUNT + 1)
 
 
@@ -277,7 +277,7 @@ def _at_random(
                     break
             faults += life.faults + blocks.faults
             frames += len(blocks.frames)
-    more = ", slots spoilt or a flash worn besides," * bool(spite)
+    more = ", not even with spoilt records or a worn flash," * bool(spite)
     yield claim_at_most(
         f"no power cut{more} makes a {mode} device use noise twice or count less than it answered",
         0,

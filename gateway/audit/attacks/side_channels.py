@@ -1,5 +1,6 @@
 """Layers `words` and `moments`: what a device gives away beside its answer."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from fractions import Fraction
@@ -236,11 +237,17 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
     yield _fits(asked, root)
 
 
+def _limit(asked: Any, round: Any, answers: int) -> Any:
+    """Return the limits of a device that may give so many answers to such a Round."""
+    price = math.ceil(asked.cost(round, asked.make_limits(round, 0)))
+    return asked.make_limits(round, answers * price)
+
+
 def _of_places(mechanism: Any, root: bytes) -> Iterator[Claim]:
     subject = mechanism.subject
     for name, query in subject.list_queries():
         round = mechanism.plan(query, ())
-        limits, readings = subject.make_limits(round, ANSWERS), subject.list_readings(round)
+        limits, readings = _limit(subject.asked, round, ANSWERS), subject.list_readings(round)
         told = tuple(readings[at].values for at in (0, len(readings) // 2, -1))
         devices = [Device(round, root, held=limits) for _ in told]
         yield from _compare(name, devices, [told] * (2 * ANSWERS))
@@ -324,7 +331,7 @@ def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
 def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield what a device answers in all its life, over a start, and what that adds up to."""
     times, one = query.readings, subject.price_answer(round)
-    device, answers = Device(round, root, held=subject.make_limits(round, times)), 0
+    device, answers = Device(round, root, held=_limit(subject.asked, round, times)), 0
     where = subject.list_readings(round)[0].values
     for number in range(1, 2 * times + 3):
         if number == 2 * times + 2:  # a start costs what is left of a lease
@@ -359,7 +366,7 @@ def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     asked = [(f"a promise of {num}/{1000 * den}", round._replace(guarantee=less), "sealed")]
     asked += [("a key that is held", round, "keyholder")]
     asked += [(words, bent, "sealed") for words, bent in subject.list_bad_rounds(round)]
-    answered, limits = [], subject.make_limits(round, ANSWERS)
+    answered, limits = [], _limit(subject.asked, round, ANSWERS)
     for words, bent, mode in asked:
         device = Device(round, root, held=limits, mode=mode)
         frame = device.ask(1, subject.list_readings(round)[0].values, bent)

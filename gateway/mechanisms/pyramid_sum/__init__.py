@@ -44,7 +44,6 @@ MECHANISM = Mechanism(
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.length,
     serving=Serving(**{**PURE, "check_held": _sums.check_enrolled}, exported=_EXPORTED),
-    promise=_sums.summed_promise,
     cautions=_sums.list_cautions,
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.load_crowd,

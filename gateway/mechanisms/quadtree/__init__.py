@@ -48,7 +48,6 @@ MECHANISM = Mechanism(
         **{**PURE, "limits": _words.make_first_limits, "check_held": _words.check_enrolled},
         exported=_EXPORTED,
     ),
-    promise=_sums.summed_promise,
     cautions=_sums.list_cautions,
     words=PLACES._replace(page=_PAGE),
     world=_crowd.load_crowd,

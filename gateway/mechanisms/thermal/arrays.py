@@ -35,7 +35,7 @@ from ... import mechanisms
 from ...cli.play import ResultFiles
 from ...faults import OperatorFault
 from ...output import Writer, check_writable, make_json_writer, write_all
-from ..flags import convert_recovery_faults, make_query
+from ..flags import convert_recovery_faults, parse_query
 from ..scores import Watch, compute_scores, count_frame_bytes
 from . import MECHANISM
 from .words import list_facts
@@ -406,7 +406,7 @@ def _prepare(
     Raises:
         OperatorFault: a flag or the file is wrong.
     """
-    asks: Any = partial(make_query, MECHANISM)
+    asks: Any = partial(parse_query, MECHANISM)
     first = asks(settings, **words, cells="8x8", sensors="8x8")
     array = load_frames(clips, first.step or Fraction(1, 4))
     side, frames = array.counts.shape[1], len(array.counts)

@@ -216,7 +216,7 @@ def rounds() -> Iterator[Any]:
 def test_what_is_bent_is_more_than_a_device_may_give() -> None:
     """Every Round that asks for too much is found by whoever reckons, or is none that can be."""
     for round in rounds():
-        held = places.make_limits(round, 3)
+        held = disk_limits.make_limits(*round.params[3:5], 3)
         for words, bent in places.list_bad_rounds(round):
             assert [*places.asked.list_violations(bent, held, "sealed", 0, -1)], words
         assert [*places.asked.list_violations(round, held, "keyholder", 0, -1)]
@@ -227,7 +227,7 @@ def test_forged_rounds_are_good_ones_and_bad_ones() -> None:
     """A forger that is always refused, or never, would try nothing."""
     rng = Tape(b"forged")
     for round in rounds():
-        held = places.make_limits(round, 3)
+        held = disk_limits.make_limits(*round.params[3:5], 3)
         wrong = [
             [
                 *places.asked.list_violations(
@@ -255,15 +255,16 @@ def test_an_answer_s_price_bounds_the_epsilon_that_it_tells() -> None:
 def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
     """One answer more than epsilon is for: what it says beside its answers is heard."""
 
-    def generous(round: Any, answers: int) -> Any:
-        num, den = round.params[3:5]
-        return disk_limits.make_limits(num, den, answers + 1)
+    def generous(round: Any, budget: int) -> Any:
+        one = places.asked.make_limits(round, budget)
+        return one._replace(budget=budget + int(places.asked.cost(round, one)))
 
-    line = {
-        "list_queries": lambda: [("line", dict(places.list_queries())["line"])],
-        "make_limits": generous,
-    }
-    subject: Any = SimpleNamespace(**{name: getattr(places, name) for name in dir(places)} | line)
+    def alter(module: Any, **others: Any) -> Any:
+        return SimpleNamespace(**{name: getattr(module, name) for name in dir(module)} | others)
+
+    line = dict(places.list_queries())["line"]
+    asked = alter(places.asked, make_limits=generous)
+    subject = alter(places, list_queries=lambda: [("line", line)], asked=asked)
     found = side_channels.words_claims(replace(find_mechanism("disk"), subject=subject), Effort())
 
     assert any("adds up to epsilon" in one.sentence for one in found if not one.holds)

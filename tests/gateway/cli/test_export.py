@@ -24,7 +24,7 @@ from gateway.cli.records.export import list_export_kinds
 from gateway.devices.kit.siting import Site
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_mechanism, find_serving
-from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.flags import parse_query
 from gateway.service.intake.outcomes import AskedRound, CountedReport, SecondAnswer
 from gateway.service.ledger import Charge, compute_round_rho
 from gateway.settings import config
@@ -260,7 +260,7 @@ def test_an_answer_is_a_cell_and_where_that_is_on_the_map() -> None:
     """The array that is answered is wider than the map: its own number alone would mislead."""
     settings = ["radius=1", "scheme=dam-ns"]
     round = find_mechanism("disk").plan(
-        make_query(find_mechanism("disk"), settings, grid="3x2", epsilon="4/1"), []
+        parse_query(find_mechanism("disk"), settings, grid="3x2", epsilon="4/1"), []
     )
     topic, own = wire.round_topic("lab", "disk"), find_serving("disk").exported
     body = wire.decode(post.pack_round(round, bytes(32), topic)[: -wire.MAC_BYTES])

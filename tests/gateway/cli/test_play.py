@@ -12,7 +12,7 @@ import pytest
 
 from gateway import mechanisms
 from gateway.mechanisms import find_mechanism
-from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.flags import parse_query
 from recovery.maps.heatmap import from_npz
 
 # Whether a run of `heatveil play` can be repeated: only by who asked for that.
@@ -190,7 +190,7 @@ def test_a_source_beyond_the_assumption_is_pointed_out(
 
 # `heatveil recover`: a map from what is public, and from nothing else.
 
-query = partial(make_query, find_mechanism("thermal"))
+query = partial(parse_query, find_mechanism("thermal"))
 
 
 @pytest.fixture

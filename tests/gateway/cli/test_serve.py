@@ -22,10 +22,9 @@ from unittest.mock import Mock
 import pytest
 
 from gateway.cli import serve
-from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import DeletedFault, OperatorFault, ReplacedFault
 from gateway.mechanisms import find_mechanism
-from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.flags import parse_query
 from gateway.mechanisms.thermal.deployment import plan_first_round
 from gateway.service.serving import Service
 from gateway.settings import config
@@ -33,8 +32,9 @@ from gateway.settings.deployment import Mqtt
 from gateway.web.feed import Feed
 from recovery.maps.guarantee import to_json
 from tests import processes, sites
+from tests.processes import find_free_port
 
-query = partial(make_query, find_mechanism("thermal"))
+query = partial(parse_query, find_mechanism("thermal"))
 
 PICTURE = b"\x89PNG\r\n\x1a\nIEND\xaeB`\x82"  # a whole one, as far as the gateway looks
 PROGRAM = Path(sys.executable).with_name("heatveil")

@@ -18,7 +18,6 @@ from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading
 from edge.mechanisms import pyramid, quadtree, ranks
 from edge.mechanisms.quadtree import params_of, sensitivity
-from gateway.devices.broker.embedded import find_free_port
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_mechanism, plan_first_round
 from gateway.mechanisms.pyramid.crowd import load_crowd
@@ -29,6 +28,7 @@ from gateway.settings.deployment import Mqtt
 from gateway.store.reader import Reader
 from recovery.pyramid import Query, plan
 from tests import processes
+from tests.processes import find_free_port
 
 # A gateway that is trusted with places, as it is typed: sample, enrol, fleet, serve, show.
 

@@ -11,12 +11,13 @@ import pytest
 
 from edge.core.budget import Limits
 from edge.host import rootkeys
-from gateway.devices.broker.embedded import find_free_port, run_broker
+from gateway.devices.broker.embedded import run_broker
 from gateway.devices.kit import needs
 from gateway.devices.kit.needs import FIGURES, DevicePlan, compute_needs, find_least_heap_kb
 from gateway.faults import OperatorFault
 from tests.gateway.devices.kit.conftest import Ran, first_frame, running
 from tests.gateway.devices.kit.test_tells import FIXED, Park
+from tests.processes import find_free_port
 from tests.waiting import eventually
 
 # `heatveil budget`: what it says, held against frames that a real node makes.

@@ -12,7 +12,6 @@ from edge.core.budget import unpack
 from edge.host.updates import count_flash
 from gateway.devices import bundle
 from gateway.devices.broker import embedded
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import modules, provisioning, settings
 from gateway.devices.kit import releases as on_board
 from gateway.devices.kit.boardfile import load_board_file as load_board
@@ -25,6 +24,7 @@ from gateway.settings import config
 from gateway.settings.deployment import Mqtt
 from tests import sites
 from tests.gateway.devices.kit.conftest import Desk, Ran, budget_place, held, running
+from tests.processes import find_free_port
 
 
 @pytest.mark.long

@@ -17,7 +17,6 @@ import pytest
 from edge.core import wire
 from edge.host import rootkeys
 from gateway.devices import bundle
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import link, selftest, start
 from gateway.devices.kit.connect import open_board
 from gateway.devices.kit.start import Frame, Listener
@@ -27,6 +26,7 @@ from gateway.settings.deployment import Deployment
 from gateway.store.store import Store
 from tests import emulator, processes
 from tests.gateway.devices.kit.conftest import Ran, running
+from tests.processes import find_free_port
 
 WHO = rootkeys.identity("seen", "attic", bytes(range(32)), bytes(32), 5)
 OLD, NEW = Frame(2, 1, b"old" * 300), Frame(2, 2, b"new")

@@ -13,11 +13,11 @@ import pytest
 
 from edge.mechanisms import disk_limits
 from gateway.devices import bundle
-from gateway.devices.broker.embedded import find_free_port
 from gateway.devices.kit import state
 from gateway.devices.kit.boards import list_files, read_file
 from gateway.devices.kit.connect import CONSOLE, StandInBoard
 from tests.gateway.devices.kit.conftest import Ran, held, running
+from tests.processes import find_free_port
 
 NAME = "walker"
 GPS = '[driver]\nname = "gps"\nuart = 1\ntx = 4\nrx = 5\n'

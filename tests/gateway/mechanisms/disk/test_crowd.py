@@ -13,14 +13,14 @@ from gateway.cli.devices.fleet import make_scenery
 from gateway.devices.enrol import budgets, enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_mechanism, make_first_limits
-from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.flags import parse_query
 from gateway.mechanisms.places import load_crowd, measure_grid_sides
 from gateway.mechanisms.worlds import FleetInputs, Inputs
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from recovery.disk import plan
 
-query = partial(make_query, find_mechanism("disk"))
+query = partial(parse_query, find_mechanism("disk"))
 
 WORLD = np.random.default_rng(1)
 

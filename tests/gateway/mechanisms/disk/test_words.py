@@ -17,11 +17,11 @@ from edge.mechanisms.disk import Table, outer
 from edge.mechanisms.disk_half import draw
 from gateway.mechanisms import find_mechanism
 from gateway.mechanisms.disk.words import compute_guesses
-from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.flags import parse_query
 from gateway.settings import config
 from recovery.disk import plan
 
-query = partial(make_query, find_mechanism("disk"))
+query = partial(parse_query, find_mechanism("disk"))
 
 CASES = [
     ("4x3", "2/1", ["radius=1"]),

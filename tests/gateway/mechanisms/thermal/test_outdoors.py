@@ -12,7 +12,7 @@ import pytest
 from gateway.devices.enrol import enrol
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_mechanism, flags
-from gateway.mechanisms.flags import make_query
+from gateway.mechanisms.flags import parse_query
 from gateway.mechanisms.thermal.deployment import plan_first_round
 from gateway.mechanisms.thermal.vacant import load_outdoor_temperature
 from gateway.service.drawing import find_vacancy
@@ -144,7 +144,7 @@ def test_what_a_room_without_a_file_has_no_use_for_is_refused(tmp_path: Path, ke
 
 # Flags and settings: what becomes of each, and what is refused.
 
-query = partial(make_query, find_mechanism("thermal"))
+query = partial(parse_query, find_mechanism("thermal"))
 
 
 def test_without_flags_the_query_is_the_papers() -> None:

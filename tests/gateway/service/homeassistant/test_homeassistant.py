@@ -20,12 +20,12 @@ from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
 from edge.core.records import Grid
-from gateway.devices.broker.embedded import find_free_port
 from gateway.service import homeassistant
 from gateway.service.homeassistant import Announcer
 from gateway.settings import config
 from gateway.settings.deployment import Deployment, Mqtt
 from tests import processes, sites
+from tests.processes import find_free_port
 
 # What goes to Home Assistant, when, and that all of it can be taken back.
 

@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -74,7 +73,7 @@ class Site:
             + f'[store]\npostgresql = "{database.words}"\n'
             + f"[workers]\npartitions = 6\nlease_s = {LEASE_S}\n"
         )
-        self.receipts: dict[str, float] = {}  # device, and when the first one came
+        self.receipts: set[str] = set()  # of these devices
         self._rounds: list[bytes] = []
         self._children: list[subprocess.Popen[bytes]] = []
         self._pump = Pump("site")
@@ -86,7 +85,7 @@ class Site:
     def _came(self, link: Link, message: Message) -> None:
         link.acknowledge(message)
         if message.topic.endswith("/receipt"):
-            self.receipts.setdefault(message.topic.split("/")[3], time.monotonic())
+            self.receipts.add(message.topic.split("/")[3])
         elif message.payload:
             self._rounds.append(message.payload)
 
