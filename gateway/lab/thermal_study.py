@@ -29,6 +29,7 @@ Floats = NDArray[np.float64]
 # From a generator the heat of each cell, and what each sensor feels where that is not what the
 # query's operator makes of it; or so many sources, as warm as the query allows, in random cells.
 Scene = Callable[[np.random.Generator], Floats | tuple[Floats, Floats]] | int
+UP = "earth mover's distance, in parts of the longer side"
 USUAL = Query(Grid((100, 1), 0), (50,), 0.05, (4, 1))
 
 
@@ -174,7 +175,7 @@ def draw_study(rows: Sequence[Row], path: Path) -> None:
         }
         blind = {row.epsilon: row.blind for row in of}
         lines[UNIFORM] = tuple(Interval(at, mean, np.nan, 1) for at, mean in blind.items())
-        panels.append(Panel(scene, "epsilon", "earth mover's distance", lines))
+        panels.append(Panel(scene, "epsilon", UP, lines))
     trials = rows[0].trials
     draw_panels(f"mean error of {trials} scenes, with its 95 % interval", panels, path)
 

@@ -260,6 +260,7 @@ def _look(
     said = {
         "left": there.nano_rho_left,
         "answers": there.answers_left,
+        "at_risk": there.answers_at_risk,
         "state": there.budget_state,
     }
     told["device"] = there._asdict() | said
@@ -340,6 +341,8 @@ def _print(told: dict[str, Any], say: Callable[[str], None]) -> None:
         waits = device["window"] and device["state"] == "exhausted"
         more = f"; {device['mended']}" * bool(device["mended"]) + f"; {state.WAITS}" * waits
         say(f"state        {device['state']}{more}")
+        if device["at_risk"]:
+            say(f"restart      ends this look, and costs up to {device['at_risk']} answers")
         clock = str(device["clock"]) if device["clock"] >= CLOCK else "not set (needed for TLS)"
         say(f"clock        {clock}")
         newest = max(device["newest"], told["release"]["newest"])
@@ -379,6 +382,6 @@ def doctor(
     ] = False,
     as_json: flags.AsJson = False,
 ) -> None:
-    """Say what a board holds, what is left of its budget, and what is wrong with it."""
+    """Say what a board holds, has left and lacks, and start it again, which costs answers."""
     if not report_board(open_board(board, fresh=False), config, reach, as_json, typer.echo):
         raise typer.Exit(1)

@@ -440,8 +440,8 @@ def provision_board(board: Board, kit: Kit, say: Say) -> state.BoardState:
     copy_files(board, starts)
     say(f"start        {', '.join(starts) or 'nothing: this heatveil has no main.py'}")
     say(
-        f"ready        boot {seen.epoch}, {seen.answers_left} answers left; the keys on the board "
-        "are those that the gateway knows"
+        f"ready        {seen.answers_left} answers left; the keys on the board are those that the "
+        "gateway knows"
     )
     return seen
 

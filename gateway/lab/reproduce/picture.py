@@ -89,11 +89,10 @@ def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> Non
         if name == UNIFORM:
             frame.plot(at, means, color=FAINT, linestyle=":", label=name)
             continue
-        halves = [0.0 if math.isnan(one.half_width) else one.half_width for one in line]
         frame.errorbar(
             at,
             means,
-            halves,
+            [_half(one) for one in line],
             color=styles[name][0],
             marker=styles[name][1],
             markersize=4,
@@ -110,12 +109,18 @@ def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> Non
         frame.set_xscale("log")
         _name_ticks(frame, places)
     # A map that says nothing is far above all others; it must not flatten them.
-    means = [one.mean for name, line in panel.lines.items() if name != UNIFORM for one in line]
+    shown = [one for name, line in panel.lines.items() if name != UNIFORM for one in line]
+    means = [one.mean for one in shown]
+    ends = [one.mean + side * _half(one) for one in shown for side in (-1, 1)]
     if _wide(means):
         frame.set_yscale("log")
-        frame.set_ylim(0.7 * min(means), 1.5 * max(means))
-    elif max(means, default=0.0) > 0:
-        frame.set_ylim(min(0, 1.15 * min(means)), 1.15 * max(means))
+        frame.set_ylim(0.7 * min(end for end in ends if end > 0), 1.5 * max(ends))
+    elif max(ends, default=0.0) > 0:
+        frame.set_ylim(min(0, 1.15 * min(ends)), 1.15 * max(ends))
+
+
+def _half(one: Interval) -> float:
+    return 0.0 if math.isnan(one.half_width) else one.half_width
 
 
 def _name_ticks(frame: Axes, values: Sequence[float]) -> None:

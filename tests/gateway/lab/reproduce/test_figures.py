@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as FigureCanvas
 
 from gateway.faults import OperatorFault
 from gateway.lab.reproduce import runs
@@ -34,6 +35,7 @@ from gateway.lab.reproduce.people import (
     read_gazes,
     read_square,
 )
+from gateway.lab.reproduce.picture import Interval, Panel, draw_panels
 from gateway.lab.reproduce.pyramid import gather_gazes
 from gateway.lab.reproduce.quadtree import MSE, make_inner_least_check
 from gateway.lab.reproduce.runs import (
@@ -439,3 +441,18 @@ def test_a_window_is_not_written_over_the_set_that_it_is_of(
 
     assert left.status == 1
     assert own.read_text() == "user,longitude,latitude\na,2,3\n"
+
+
+@pytest.mark.parametrize("least", [1.0, 0.01])
+def test_a_picture_has_room_for_whole_intervals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: float
+) -> None:
+    """A bar that is cut off at the top looks like one that ends there."""
+    line = (Interval(1, 2.0, 1.9, 4), Interval(2, least, 0.4 * least, 4))
+    drawn: list[Any] = []
+    monkeypatch.setattr(FigureCanvas, "savefig", lambda self, *_, **__: drawn.append(self))
+    draw_panels("two means", [Panel("one", "epsilon", "error", {"a": line})], tmp_path / "a.png")
+
+    low, high = drawn[0].axes[0].get_ylim()
+    assert low < min(0.1, 0.6 * least)
+    assert high > 3.9
