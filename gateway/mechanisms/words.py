@@ -49,8 +49,8 @@ PLACES = Words(
     announced=("Fullest place", "Share of people at the fullest place", "mdi:account-group"),
     has_sd=True,
     of_all=(
-        "of the counted people are in the fullest square",
-        "der gezählten Personen sind im vollsten Quadrat",
+        "of the counted people are at the fullest place",
+        "der gezählten Personen sind an der vollsten Stelle",
     ),
     page=_PAGE,
 )

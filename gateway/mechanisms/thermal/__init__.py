@@ -99,7 +99,7 @@ MECHANISM = Mechanism(
         who="sensor",
         announced=("Warmest place", "Warmth at the warmest place", "mdi:fire"),
         has_sd=False,
-        of_all=("of the warmth is in the warmest square", "der Wärme ist im wärmsten Quadrat"),
+        of_all=("of the warmth is at the warmest place", "der Wärme ist an der wärmsten Stelle"),
         page=_PAGE,
     ),
     promise=_words.describe_promise,
