@@ -42,11 +42,11 @@ class _Log:
 log: Any = _Log()
 
 
-def log_to_stderr(level: int = logging.INFO) -> None:
+def log_to_stderr(level: int = logging.INFO, plain: bool = False) -> None:
     """Send every log of this process to standard error, from this level up.
 
     Args:
-        level: where HEATVEIL_LOG says nothing.
+        level, plain: where HEATVEIL_LOG says nothing; plain is for people, wherever it goes.
 
     Raises:
         OperatorFault: HEATVEIL_LOG is no level and no form.
@@ -62,7 +62,7 @@ def log_to_stderr(level: int = logging.INFO) -> None:
         Pseudonyms(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    if form == "plain" or (terminal and not form):
+    if form == "plain" or ((terminal or plain) and not form):
         bare = structlog.dev.plain_traceback
         last: list[Any] = [
             structlog.dev.ConsoleRenderer(colors=terminal, exception_formatter=bare)

@@ -29,6 +29,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import groupby
 from math import isqrt
 from typing import Any, NamedTuple
 
@@ -319,8 +320,8 @@ class Ledger:
     def spent(self) -> Fraction:
         """What has been spent: every round, and the most talkative device's extra answers."""
         extra: dict[str, Fraction] = defaultdict(Fraction)
-        for charge in self.charges:
-            extra[charge.device] += charge.rho
+        for charge, alike in groupby(self.charges):
+            extra[charge.device] += charge.rho * len(list(alike))
         fleet = extra.pop("", Fraction(0))
         return fleet + max(extra.values(), default=Fraction(0))
 

@@ -32,7 +32,11 @@ IMPORT_S = 60.0  # longest time to come up, on a busy machine; the same for all 
 
 _BEGUN, _OVER = "compiling", "compiled"  # what the worker says
 
-_SLOW = Wording("solver.slow", "no map was found within {limit} s, the time it was given")
+_SLOW = Wording(
+    "solver.slow",
+    "no map was found within {limit} s: the machine is too busy, or the room too large for it. The "
+    "next round tries again. End what else runs here, or raise solve_s under [rounds]",
+)
 _DIED = Wording("solver.died", "the program that draws the map died; it was started again")()
 FAILED = Wording("solver.failed", "the program that draws the map failed: {why}")
 

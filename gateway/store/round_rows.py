@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import chain
 from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, or_, select, update
@@ -64,14 +65,16 @@ def charge_second_answers(connection: Any, extra: Sequence[SecondAnswer], now_s:
 
 
 def list_charges(connection: Any, counted_s: float | None = None) -> tuple[Charge, ...]:
-    """Return everything that was charged under this promise, oldest first.
+    """Return everything that was charged under this promise, what is alike together.
 
     Args:
         counted_s: leave out what is older, of a promise for a window.
     """
-    wanted = _counting(select(charges.c.rho, charges.c.device), counted_s)
-    rows = connection.execute(wanted.order_by(charges.c.id))
-    return tuple(Charge(Fraction(rho), device) for rho, device in rows)
+    alike = charges.c.rho, charges.c.device
+    wanted = _counting(select(*alike, func.count(charges.c.id)), counted_s).group_by(*alike)
+    rows = connection.execute(wanted.order_by(func.min(charges.c.id)))
+    found = [(Charge(Fraction(rho), device),) * count for rho, device, count in rows]
+    return tuple(chain.from_iterable(found))
 
 
 def find_first_lapse_s(connection: Any, counted_s: float | None) -> float | None:

@@ -222,7 +222,7 @@ class Store:
             return connection.scalar(select(empty_room.c.state))
 
     def list_charges(self) -> tuple[Charge, ...]:
-        """Return everything that was charged, and still counts in a window, oldest first."""
+        """Return everything that was charged, and still counts in a window."""
         with self._reads.connect() as connection:
             since_s = find_counted_s(round_rows.read_terms(connection))
             return round_rows.list_charges(connection, since_s)

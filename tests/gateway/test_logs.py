@@ -238,21 +238,22 @@ def test_the_environment_says_from_which_level_on(level: str, expected: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("terminal", "wanted", "plain"),
+    ("terminal", "given", "wanted", "plain"),
     [
-        (True, "", True),
-        (False, "", False),
-        (False, "plain", True),
-        (True, "json,warning", False),
+        (True, "", "", True),
+        (False, "", "", False),
+        (False, "plain=True", "", True),
+        (False, "", "plain", True),
+        (True, "plain=True", "json,warning", False),
     ],
 )
 def test_lines_are_plain_on_a_terminal_and_json_elsewhere_unless_asked_otherwise(
-    terminal: bool, wanted: str, plain: bool
+    terminal: bool, given: str, wanted: str, plain: bool
 ) -> None:
     """A person reads the one, a program the other; a pipe may have either at its end."""
     script = (
         f"import sys; sys.stderr.isatty = lambda: {terminal}\n"
-        "from gateway import logs; logs.log_to_stderr(); logs.log.warning('w', why='x')"
+        f"from gateway import logs; logs.log_to_stderr({given}); logs.log.warning('w', why='x')"
     )
     environment = os.environ | {"HEATVEIL_LOG": wanted}
     command = [sys.executable, "-c", script]

@@ -131,7 +131,7 @@ def make_corridor_deployment(
                 "readings": rounds,
                 "keyholder": keyholder,
             },
-            "rounds": {"gather_s": 10.0, "every_s": EVERY_S},
+            "rounds": {"gather_s": 10.0, "every_s": EVERY_S, "solve_s": 60.0},
             # Everything is on this machine, and the broker is gone with it.
             "mqtt": {"host": broker[0], "port": broker[1], "insecure": True},
         }
@@ -241,7 +241,7 @@ def run_demo(
     make_folder(folder)
     picture = folder / "veil.png"
     check_writable([picture])
-    logs.log_to_stderr(logging.ERROR)
+    logs.log_to_stderr(logging.ERROR, plain=True)
     console, over, health = Console(), threading.Event(), Health(*PARTS)
     with ExitStack() as stack:
         stops = stack.enter_context(call_on_signals(over.set))
