@@ -34,8 +34,8 @@ _BEGUN, _OVER = "compiling", "compiled"  # what the worker says
 
 _SLOW = Wording(
     "solver.slow",
-    "no map was found within {limit} s: the machine is too busy, or the room too large for it. The "
-    "next round tries again. End what else runs here, or raise solve_s under [rounds]",
+    "no map was found within {limit} s: the machine is too busy, or the room too large for it. "
+    "The next round tries again. End what else runs here, or raise solve_s under [rounds]",
 )
 _DIED = Wording("solver.died", "the program that draws the map died; it was started again")()
 FAILED = Wording("solver.failed", "the program that draws the map failed: {why}")
