@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from contextlib import ExitStack
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -293,10 +294,19 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.py"))
 assert NOTEBOOKS
 
 
+NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
+MASKED = re.compile(r"(as they were sent: ).*")  # by keys that were made for that run
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_runs(path: Path) -> None:
-    """Its assertions are the claims that it makes to its reader."""
+def test_a_notebook_runs_and_prints_what_its_page_shows(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its assertions are the claims that it makes to its reader, who sees a run of another day.
+
+    Numbers may differ by a twentieth, or in their last digit: processors round differently.
+    """
     mpl.use("Agg")
     known = set(TABLE)
     try:
@@ -304,6 +314,16 @@ def test_a_notebook_runs(path: Path) -> None:
     finally:
         for name in TABLE.keys() - known:  # what it registers is there for no other test
             del TABLE[name]
+    cells = jupytext.read(path.with_suffix(".ipynb")).cells
+    shown = "".join(one.get("text", "") for cell in cells for one in cell.get("outputs", ()))
+    said, kept = (MASKED.sub(r"\1", text) for text in (capsys.readouterr().out, shown))
+
+    assert NUMBER.sub("0", said).split() == NUMBER.sub("0", kept).split()
+    for now, then in zip(NUMBER.findall(said), NUMBER.findall(kept), strict=True):
+        number = Decimal(then.replace(",", ""))
+        last = Decimal((0, (1, 5), int(number.as_tuple().exponent) - 1))
+        off = abs(Decimal(now.replace(",", "")) - number)
+        assert off <= max(abs(number) / 20, last), (now, then)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
