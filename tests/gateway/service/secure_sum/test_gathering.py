@@ -130,7 +130,7 @@ def test_the_sums_of_all_shards_are_released_and_paid_for(square: Square, maps: 
         assert release["values"] == square.counts(QUARTERS, everybody)
         assert release["reports"] == DEVICES
     assert ledger.spent == ledger.budget == Fraction(64 * 64, 2)
-    assert why == f"all of epsilon is spent, in {maps} round{'s' * (maps > 1)}"
+    assert why == f"all of the budget is spent, in {maps} round{'s' * (maps > 1)}"
     budget = square.told("budget")[-1]
     assert (budget["epsilon_spent"], budget["rounds_left"]) == (64.0, 0)
 
