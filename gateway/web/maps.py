@@ -9,7 +9,10 @@ from ..service.telling import complete_old_map
 
 
 class MapHead(Struct):
-    """A map without its picture."""
+    """A map without its picture.
+
+    sensors_used counts those that answered its round, also those that the verdict leaves out.
+    """
 
     number: int
     status: str = ""
