@@ -183,7 +183,7 @@ def test_a_board_is_in_the_sum_that_the_gateway_opens(square: Park, brokers: Ran
     board, path = square.board(lives=True), square.path
     with brokers(path), running(path, "fleet"), running(path, "serve") as said:
         board.restart()
-        over = eventually(lambda: "epsilon is spent" in said.read_text(), 150, 0.1)
+        over = eventually(lambda: "done.epsilon" in said.read_text(), 150, 0.1)
         board.stop()
 
     assert over, said.read_text()[-3000:] + board.read_last_line()
