@@ -60,12 +60,12 @@ def unpack_round(message, key, topic, longest=ROUND_BYTES):
     try:
         columns, rows, cell_mm = body[3]
         n, d, dn, dd, rn, rd, neighbours, trust, unit, unprotected = body[5]
-        ratios = _ratio(n, d), _ratio(dn, dd), _ratio(rn, rd)
-        promise = Guarantee(ratios[0], ratios[1], ratios[2], neighbours, trust, unit, unprotected)
+        epsilon, delta, rho = _ratio(n, d), _ratio(dn, dd), _ratio(rn, rd)
+        promise = Guarantee(epsilon, delta, rho, neighbours, trust, unit, unprotected)
         round = Round(body[1], body[2], Grid((columns, rows), cell_mm), tuple(body[4]), promise)
     except (KeyError, TypeError, ValueError, IndexError):
         raise fault("a Round misses a part", "the fields of wire.cddl") from None
-    for numbers in ((round.number, columns, rows, cell_mm), round.params) + ratios:
+    for numbers in ((round.number, columns, rows, cell_mm), round.params, epsilon, delta, rho):
         for number in numbers or ():
             if not isinstance(number, int):
                 raise fault("a Round holds something else than whole numbers", "whole numbers")
@@ -343,9 +343,9 @@ class Reader:
         if number > len(self._data) - self.at:
             raise ValueError("cut short: it promises %d items" % number)
         if major == 4:
-            items = [None] * number
-            for i in range(number):
-                items[i] = self.value(depth - 1)
+            items = []
+            for _ in range(number):
+                items.append(self.value(depth - 1))
             return items
         found = {}
         for _ in range(number):
