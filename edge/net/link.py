@@ -106,9 +106,9 @@ class Link:
 if hasattr(asyncio, "sleep_ms"):
     sleep_ms = asyncio.sleep_ms
 
-    async def within_ms(ms, awaitable):
-        """Return what it gives; asyncio.TimeoutError when that takes longer."""
-        return await asyncio.wait_for_ms(awaitable, ms)  # type: ignore[attr-defined]
+    def within_ms(ms, awaitable):
+        """Wait for what it gives; asyncio.TimeoutError when that takes longer."""
+        return asyncio.wait_for_ms(awaitable, ms)  # type: ignore[attr-defined]
 
     def _no_delay(stream):
         """Let what is written to a stream go out at once, where the port can (RFC 896)."""
