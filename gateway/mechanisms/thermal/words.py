@@ -81,7 +81,7 @@ _FORMALLY = Wording("guarantee.formally", "Formally: epsilon {epsilon}, delta {d
 def compute_guess_curve(query: Query) -> list[tuple[float, float]]:
     """Return how often the best guess tells two places of one source apart, by their distance."""
     side = cell_m(query.grid)
-    return [(row.cells * side, round(row.right, 6)) for row in curve(query)]
+    return [(row.cells * side, float(round_up(row.right, 6))) for row in curve(query)]
 
 
 def _formally(guarantee: Guarantee) -> str:

@@ -24,9 +24,10 @@ from gateway.faults import OperatorFault
 from gateway.mechanisms.summary import describe_warmest_places, find_warmest_places, format_place
 from gateway.mechanisms.thermal import granting
 from gateway.mechanisms.thermal.granting import convert_budget_to_epsilon, make_first_limits
-from gateway.mechanisms.thermal.words import describe_promise
+from gateway.mechanisms.thermal.words import compute_guess_curve, describe_promise
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan
+from recovery.thermal.curve import curve
 
 ROOT, SITE_KEY = bytes(32), bytes(range(32))
 QUERY = Query(
@@ -188,8 +189,11 @@ def test_the_chance_is_that_of_the_best_test() -> None:
     It is rounded up.
     """
     chance = float(ndtr(1 / (2 * 3.7306)))
+    told, exact = compute_guess_curve(LINE), curve(LINE)
 
     assert f"away {math.ceil(100 * chance)}% of the time" in _said(LINE)
+    assert told[0] == pytest.approx((0.01, chance), abs=1e-4)
+    assert all(0 <= said - row.right < 2e-6 for (_, said), row in zip(told, exact, strict=True))
 
 
 def test_distances_have_the_unit_of_the_room() -> None:
@@ -206,7 +210,7 @@ def test_more_epsilon_is_never_told_as_more_hidden(epsilon: tuple[int, int]) -> 
     shares = [int(share) for share in re.findall(r"(\d+)% of the time", words)]
 
     assert 50 <= shares[0] <= shares[1] <= 99
-    assert f"epsilon {'1/10' if epsilon[1] == 10 else epsilon[0]}, delta 1/100000" in words
+    assert f"epsilon {'1/10' if epsilon[1] == 10 else epsilon[0]}, delta 1/100000." in words
 
 
 def test_what_is_not_protected_is_always_said() -> None:
