@@ -178,7 +178,8 @@ def format_factor(epsilon: float, digits: int = 3) -> str:
     if epsilon < 50:
         return round_up(math.exp(epsilon), digits)
     # The promise is empty, and so would be a number with fifty digits.
-    return f"10^{math.ceil(epsilon / math.log(10))}"
+    power = math.ceil(epsilon / math.log(10))
+    return f"10^{power}"
 
 
 def format_ratio(ratio: Ratio) -> str:
