@@ -17,8 +17,10 @@ from harness.stage import Stage, staged  # noqa: E402
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what takes long, unless all of it was asked for."""
+    """Leave out what takes long, unless all of it was asked for: then it may take its time."""
     if FULL:
+        for one in items:
+            one.add_marker(pytest.mark.timeout(1800))
         return
     long = [one for one in items if getattr(getattr(one, "function", None), "takes_long", False)]
     if long:
