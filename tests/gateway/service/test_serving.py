@@ -59,7 +59,7 @@ class Room:
             "heat": {"spread_m2": 0.05},
             "sensors": {"count": SENSORS},
             "privacy": {"epsilon": "10/1", "delta": "1/100000", "readings": 2},
-            "rounds": {"gather_s": 10, "every_s": 0},
+            "rounds": {"gather_s": 60, "every_s": 0, "solve_s": 60},
             "mqtt": self.mqtt,
         }
         for name, section in changes.items():
