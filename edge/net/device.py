@@ -299,11 +299,11 @@ class Talker:
         self.said = ""  # the state that the broker has; "" to say it anew, with `meta`
 
     async def run(self):
-        """Talk for ever."""
+        """Talk for ever: `Device` sets `news` at each of its looks, one a second at least."""
         while True:
             self.news.clear()
             if not (self._client.connected and await self._say()):
-                await within(IDLE_MS, self.news)
+                await self.news.wait()
 
     def begin(self, connected):
         """Begin anew with a connection: state is said, and what has no Receipt is sent."""
