@@ -6,5 +6,5 @@ from .core.noise import dlaplace as dlaplace
 from .core.noise import exp_coin as exp_coin
 from .core.noise import geometric as geometric
 from .core.noise import isqrt as isqrt
+from .core.shares import draw_shares as draw_shares
 from .core.shares import polya as polya
-from .core.shares import shares as shares

@@ -124,7 +124,7 @@ gateway = ShardSum(drawn.shard, wire.round_body(round), 16, 4, "square", site_ke
 where = [(0, 0), (1, 0), (1, 0), (1, 1)] * 5
 message = post.pack_round(round, site_key, topic)
 reads = [lambda grid, cell=cell: cell for cell in where]
-frames = {at: one.heard(topic, message, reads[at]) for at, one in enumerate(nodes)}
+frames = {at: one.handle(topic, message, reads[at]) for at, one in enumerate(nodes)}
 seen = b""
 while frames:
     for at, said in frames.items():
@@ -136,7 +136,7 @@ while frames:
         for at in range(2, 20) if to is None else [to]:
             if at >= 2 or gateway.state < 2:  # the first two vanish before they send numbers
                 heard = nodes[at].topics[to is None], message, reads[at]
-                frames[at] = nodes[at].heard(*heard)
+                frames[at] = nodes[at].handle(*heard)
 stayed = where[2:]
 expected = [stayed.count(cell) for cell in ((0, 0), (1, 0), (0, 1), (1, 1))]
 print("device 2's four numbers, as they were sent:", np.frombuffer(seen[-24:-16], "<i2").tolist())

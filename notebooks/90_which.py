@@ -148,9 +148,9 @@ def by_pyramid_sum(points, epsilon, tape, world):
     """Return the map of the same squares in one secure sum."""
     query = pyramid_sum.Query(GRID, epsilon.as_integer_ratio(), users=len(points))
     round, counts = pyramid_sum.plan(query, ()), histogram(points, GRID)
-    added = np.zeros(device.length(round), dtype=np.int64)
+    added = np.zeros(device.count_sums(round), dtype=np.int64)
     for y, x in np.argwhere(counts):
-        places, parts = np.transpose(device.marks(round, Reading(0, (int(x), int(y))), None))
+        places, parts = np.transpose(device.make_marks(round, Reading(0, (int(x), int(y))), None))
         added[places] += counts[y, x] * parts
     release = release_sum(round, [PlaySums(added, len(points))], tape)
     return pyramid_sum.recover(query, [release]).mass

@@ -70,7 +70,7 @@ def played(
         for to, message in sent:
             for place in members if to is None else (to,):
                 play.down[place] = play.down.get(place, 0) + len(message)
-                ask = partial(members[place].heard, message, to is None)
+                ask = partial(members[place].handle, message, to is None)
                 waiting.append((place, _answered(play, place, ask)))
         play.members_s += time.process_time() - began
         if collecting.state in (ABANDONED, RELEASED):
@@ -201,7 +201,7 @@ class Talk:
         for to, message in self.down:
             for place in self.town.members if to is None else (to,):
                 if place not in but:
-                    self.up[place] = self.town.members[place].heard(message, to is None)
+                    self.up[place] = self.town.members[place].handle(message, to is None)
 
     def until(self, steps: int) -> "Talk":
         """Return itself when so many steps were given, and heard by all."""

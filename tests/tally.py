@@ -4,7 +4,7 @@ It stands for what any such mechanism is towards device and gateway, and shows a
 is: with noise, of the devices that answered.
 """
 
-from edge.core.grid import nearest
+from edge.core.grid import clamp_cell
 from edge.core.noise import dlaplace
 from edge.core.records import Grid, Guarantee, Release, Round
 
@@ -29,14 +29,14 @@ def objection(round):  # type: ignore[no-untyped-def]
     return "" if len(round.params) == 2 else "it has other params than two"
 
 
-def numbers(round):  # type: ignore[no-untyped-def]
+def count_numbers(round):  # type: ignore[no-untyped-def]
     """Return how many numbers a payload has."""
     return 2
 
 
 def report(round, reading, rng):  # type: ignore[no-untyped-def]
     """Return the payload [sensor, cell]."""
-    x, y = nearest(round.grid, reading.values)
+    x, y = clamp_cell(round.grid, reading.values)
     return [reading.sensor, y * round.grid.shape[0] + x]
 
 

@@ -10,7 +10,7 @@ from ..net.link import sleep_ms, within_ms
 from ..net.mqtt import Client
 from ..net.ring import File, Ring
 from .binding import COPIED, Bound
-from .drivers import Held, converters, least_shown, open_sensor
+from .drivers import Held, find_steps, least_shown, open_sensor
 
 MEMORY = 4096  # bytes of frames in memory: three dozen of one reading, or two of an array
 SPILL = 65536  # bytes of frames on the medium, for an outage that is longer
@@ -26,7 +26,7 @@ def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
     such driver.
     """
     # A wrong name is found now, not at a Round.
-    step = least_shown(*converters(config.driver["name"]))
+    step = least_shown(*find_steps(config.driver["name"]))
 
     def opening():
         return open_sensor(config.driver, i2c, wire, analog, camera)
@@ -52,7 +52,7 @@ def budget_of(config, folder, nap=None, uptime=None, numbers=()):
     """
     files, key = Files(folder, "budget"), config.identity.state_key
     bound = Bound(files, key, *numbers) if numbers else None
-    copied = bound is not None and bound.copied()
+    copied = bound is not None and bound.is_copied()
     place = bound or files
     lease, window = _lease(place, key)
     lease = 1 if config.wake_s and nap is None else lease
@@ -74,7 +74,7 @@ def budget_of(config, folder, nap=None, uptime=None, numbers=()):
 def _lease(place, key):
     """Return how many answers to pay for at a time, and the window; nothing is written."""
     try:
-        held = Copies(place, key).newest()
+        held = Copies(place, key).read_newest()
     except Lost:
         return LEASE, b""  # which the boot finds too, and nothing is paid for
     limits = held.limits
@@ -125,7 +125,7 @@ async def alert(client, identity, feed, fault):
         await sleep_ms(1000)
 
 
-async def farewell(client, identity, word):
+async def say_goodbye(client, identity, word):
     """Say a last state, `sleeping` or `disconnected`, and leave, so that none says `lost`."""
     where = wire.topic(identity.site, identity.name, "state")
     try:

@@ -54,7 +54,7 @@ class Bound:
         """Write a record into slot i, bound to this board."""
         self._slots.write(i, self._sign(self._ours[0], data))
 
-    def copied(self):
+    def is_copied(self):
         """Say whether the slots are another board's: one is, and none is of this."""
         found = b""
         for i in range(COUNT):

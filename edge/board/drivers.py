@@ -83,7 +83,7 @@ def find_driver(name):
     )
 
 
-def converters(name):
+def find_steps(name):
     """Return a driver's step, and the counts of a converter behind that one, 0 without."""
     sensor = find_driver(name)
     return sensor.step, getattr(sensor, "behind", (0, 1))
@@ -94,7 +94,7 @@ def least_shown(step, behind):
 
     As `recovery.noise.worst.find_least_shown`.
 
-    step, behind: of `converters`, ratios (num, den) of a kelvin, as what is returned.
+    step, behind: of `find_steps`, ratios (num, den) of a kelvin, as what is returned.
     """
     (num, den), (counts, parts) = step, behind
     return num * (counts * den // (parts * num) + 1), den
@@ -143,7 +143,7 @@ class Held:
 # Linux the kernel has these: `edge.linux`.
 
 
-def i2c(machine):
+def make_i2c_opener(machine):
     """Return what opens the I2C bus; pins that are not named are the port's usual ones."""
 
     def opened(driver):
@@ -156,7 +156,7 @@ def i2c(machine):
     return opened
 
 
-def one_wire(machine):
+def make_one_wire_opener(machine):
     """Return what opens the one-wire bus on a pin."""
 
     def opened(driver):
@@ -168,7 +168,7 @@ def one_wire(machine):
     return opened
 
 
-def analog(machine):
+def make_analog_opener(machine):
     """Return what opens a pin's converter: its counts are sixteen bits, however many it has."""
 
     def opened(driver):

@@ -129,13 +129,13 @@ def stop(why):
 
     import machine
 
-    from .led import FLASH_MS, Led, pin
+    from .led import FLASH_MS, Led, open_pin
 
     sys.stdout.write("heatveil: %s\n" % why)
-    light = Led(pin(machine, "LED"))
+    light = Led(open_pin(machine, "LED"))
     light.show("fault")
     while True:
-        light.look(time.ticks_ms())
+        light.refresh(time.ticks_ms())
         time.sleep_ms(FLASH_MS // 2)
 
 

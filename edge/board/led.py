@@ -48,7 +48,7 @@ class Led:
         """Say this from now on: a state of the device, or joining, starting, fault."""
         self.word = word
 
-    def look(self, now_ms):
+    def refresh(self, now_ms):
         """Set the light as it must be now."""
         word = self.word
         if word == "alert" and self.ill is not None and self.ill():
@@ -58,19 +58,19 @@ class Led:
             self._pin.value(level)
         self._level = level
 
-    def dark(self):
+    def turn_off(self):
         """Put it out, before a sleep that no look interrupts."""
         self.show("sleeping")
-        self.look(0)
+        self.refresh(0)
 
     async def run(self, clock, sleep_ms):
         """Keep the light going, for ever. sleep_ms: waits so many milliseconds, async."""
         while True:
-            self.look(clock.now_ms())
+            self.refresh(clock.now_ms())
             await sleep_ms(FLASH_MS // 2)
 
 
-def pin(machine, name):
+def open_pin(machine, name):
     """Return the pin of a light by its number or name, None where the board has none of it."""
     try:
         return machine.Pin(name, machine.Pin.OUT)

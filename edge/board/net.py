@@ -12,7 +12,7 @@ broker that is away is no worse off for it. One that cannot be joined for long i
 reset, which `start` does.
 """
 
-from ..core.compat import spread
+from ..core.compat import draw_jitter
 
 LOOK_MS = 200
 JOIN_MS = 20000  # a join takes 1 to 5 s; the address may take as long again
@@ -45,7 +45,7 @@ class Station:
         except OSError:
             return False
 
-    def vitals(self):
+    def describe(self):
         """Return what `diag` says of the radio: its joins, and how strong it heard at the first.
 
         Once for each start and not each minute: who walks through a room weakens its radio, so
@@ -77,10 +77,10 @@ class Station:
 
     async def renew(self):
         """Turn the radio off: the next `try_join` begins with a fresh one."""
-        self.off()
+        self.turn_off()
         await self._rest(LOOK_MS)
 
-    def off(self, whole=False):
+    def turn_off(self, whole=False):
         """Turn the radio off; whole: its chip too, where the port can, as before a sleep."""
         chip = getattr(self._radio, "deinit", None) if whole else None
         for step in (self._radio.disconnect, lambda: self._radio.active(False), chip):
@@ -90,7 +90,7 @@ class Station:
             except OSError:
                 pass
 
-    async def keep(self, show, reached):
+    async def stay_joined(self, show, reached):
         """Join, and join again whenever it is lost or quiet; OSError where no join helps.
 
         show: is told "joining" or not. reached: says whether the broker is.
@@ -130,7 +130,7 @@ class Station:
 def pause_ms(failures):
     """Return how long to wait after so many failures in a row, a half of it by chance."""
     whole = min(LEAST_MS << min(failures - 1, 6), MOST_MS) if failures > 0 else LEAST_MS
-    return whole // 2 + spread(whole // 2)
+    return whole // 2 + draw_jitter(whole // 2)
 
 
 def keep_awake(radio):

@@ -19,7 +19,7 @@ NAMES, POLL_MS = ("gps", "fixed", "yours"), 200  # ms: 9600 baud fill 192 bytes 
 BUFFER = 1024  # bytes of the firmware's own, for the while that a draw takes
 
 
-def read_place(config, line=None, i2c=None, analog=None):
+def open_place(config, line=None, i2c=None, analog=None):
     """Return what the config's driver tells, as a `Held`; ValueError where it cannot tell.
 
     line, i2c, analog: functions that open what it is connected to, or None, as for drivers.
@@ -34,11 +34,13 @@ def read_place(config, line=None, i2c=None, analog=None):
     return Held(lambda: open_sensor(*parts), config.driver["until_mm"], config.tick_ms)
 
 
-def of_board(config, machine):
-    """Return what the config's driver tells, by the pins of a board; as `read_place`."""
-    from .drivers import analog, i2c
+def open_on_board(config, machine):
+    """Return what the config's driver tells, by the pins of a board; as `open_place`."""
+    from .drivers import make_analog_opener, make_i2c_opener
 
-    return read_place(config, uart(machine), i2c(machine), analog(machine))
+    return open_place(
+        config, make_uart_opener(machine), make_i2c_opener(machine), make_analog_opener(machine)
+    )
 
 
 def objection(config):
@@ -93,7 +95,7 @@ def find_opener(driver, line=None, i2c=None, analog=None):
     return None if name == "fixed" else require_bus(found, name)
 
 
-def uart(machine):
+def make_uart_opener(machine):
     """Return what opens a serial line of a board; pins that are not named are the port's usual."""
 
     def opening(driver):
@@ -141,13 +143,13 @@ class Held:
         if self._clock.now_ms() >= self._quiet_ms:
             self._look()
 
-    async def keep(self, sleep_ms):
+    async def run(self, sleep_ms):
         """Have the place at hand, for ever."""
         while True:
             self.poll()
             await sleep_ms(POLL_MS)
 
-    def seen(self):
+    def find_state(self):
         """Return whether it is there, and whether it has had a place in this run."""
         return bool(self._there), self._last is not None
 

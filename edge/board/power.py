@@ -73,7 +73,7 @@ class Watchdog:
             self._inner.feed()
 
 
-def cause(machine):
+def find_cause(machine):
     """Return why the board started, in a word, for `diag`."""
     if not hasattr(machine, "reset_cause"):
         return "unknown"

@@ -33,7 +33,7 @@ NONE = Record(0, 0, 0, 0, 0, 0, 0)
 _timer = []  # type: ignore[var-annotated]  # of a trial: what nobody holds is collected
 
 
-def change(record, **more):
+def replace(record, **more):
     """Return a Record with other values in it; boards have no `_replace`."""
     names = ("seq", "slot", "number", "tries", "back", "back_number", "newest")
     return Record(*[more.get(name, value) for name, value in zip(names, record)])
@@ -74,7 +74,7 @@ def read():
     return _newest()[0]
 
 
-def on_trial(record):
+def is_on_trial(record):
     """Say whether the release of a Record is on trial, and is what runs."""
     return record.tries > 0 and sys.path[:1] == [ROOTS[record.slot]]
 
@@ -82,12 +82,12 @@ def on_trial(record):
 def write(record):
     """Put a Record in force; cut off, the one before it is."""
     held, at = _newest()
-    write_durably(RECORD + str(1 - at), pack(change(record, seq=held.seq + 1)))
+    write_durably(RECORD + str(1 - at), pack(replace(record, seq=held.seq + 1)))
 
 
 def go_back(record):
     """Return the Record of a trial that has failed."""
-    return change(record, slot=record.back, number=record.back_number, tries=0)
+    return replace(record, slot=record.back, number=record.back_number, tries=0)
 
 
 def give_up():
@@ -116,7 +116,7 @@ def choose():
 
 def _try(record):
     """Return what starts while a release is on trial; that this start counts is on the medium."""
-    record = go_back(record) if record.tries == 1 else change(record, tries=record.tries - 1)
+    record = go_back(record) if record.tries == 1 else replace(record, tries=record.tries - 1)
     try:
         write(record)
     except OSError:  # a trial that cannot be counted would have no end

@@ -8,7 +8,7 @@ is in memory only while there is one to fetch.
 
 from ..core import wire
 from ..core.compat import Uptime, forget
-from ..net.link import until
+from ..net.link import wait_until
 from . import assemble, firmware
 
 CALM_MS = 600000  # with the broker there, nothing waiting and no fault: a release is good
@@ -28,7 +28,7 @@ class Updates:
             from . import release
 
             held = release.read()
-            self.number, self.trial = held.number or least, release.on_trial(held)
+            self.number, self.trial = held.number or least, release.is_on_trial(held)
             self._last_s = release.TRIAL_MS // 1000 - EARLY_S
             forget("edge.board.release")
 
@@ -80,7 +80,7 @@ class Updates:
         for second in range(1, 1 << 30):
             # When it looks must not tell how long a draw took, nor fall into a tick each time,
             # as it would with a gateway that asks every second.
-            await until(clock, 1009 * second)
+            await wait_until(clock, 1009 * second)
             if parts.device is not None and parts.device.waits:
                 continue  # a device that hangs so is the base's timer's
             if self.trial and second >= self._last_s:
@@ -90,7 +90,7 @@ class Updates:
                 continue
             if self.ready:
                 parts.ring.save()
-                await assemble.farewell(parts.client, self._who, b"disconnected")
+                await assemble.say_goodbye(parts.client, self._who, b"disconnected")
                 parts.ring.save()  # a Round may have come, and been answered, meanwhile
                 parts.machine.reset()
             calm_ms = calm_ms + 1000 if parts.client.connected and not len(parts.ring) else 0
@@ -113,7 +113,7 @@ class Updates:
         if parts.device.receipts or calm:
             from . import release
 
-            release.write(release.change(release.read(), tries=0))
+            release.write(release.replace(release.read(), tries=0))
             self.trial = False
             parts.device.announce()
             forget("edge.board.release")

@@ -9,10 +9,10 @@ import asyncio
 import os
 import sys
 
-from ..core.compat import Uptime, forget, spread
+from ..core.compat import Uptime, draw_jitter, forget
 from ..mechanisms import find_reads
 from ..net.device import Device
-from ..net.link import sleep_ms, until
+from ..net.link import sleep_ms, wait_until
 from ..net.tls import Clock, set_clock
 from . import assemble, drivers, led, power
 from .binding import COPIED, board_number
@@ -29,23 +29,23 @@ def run(refuse_mode, give_up=lambda: None):
     import machine
     import network
 
-    light = led.Led(led.pin(machine, "LED"))
+    light = led.Led(led.open_pin(machine, "LED"))
     parts = None
     try:
         config = load()
         if find_reads(config.mechanism) == "place":
             from . import places
 
-            sensor = places.of_board(config, machine)
+            sensor = places.open_on_board(config, machine)
         else:
             sensor = assemble.sensor_of(
                 config,
-                drivers.i2c(machine),
-                drivers.one_wire(machine),
-                drivers.analog(machine),
+                drivers.make_i2c_opener(machine),
+                drivers.make_one_wire_opener(machine),
+                drivers.make_analog_opener(machine),
             )
         name = "LED" if config.led is None else config.led
-        light = led.Led(led.pin(machine, name))
+        light = led.Led(led.open_pin(machine, name))
         why = refuse_mode(config.identity.mode, os)
         if not why:
             parts = Parts(config, sensor, light, machine, FOLDER)
@@ -100,7 +100,7 @@ class Parts:
 
             self.updates = Updates(config.identity, *config.updates)
         self.device = self.station = None
-        self.cause = power.cause(machine)
+        self.cause = power.find_cause(machine)
         light.ill = self._ill
         self.watchdog = power.Watchdog(machine)  # last: from now on it must be fed
 
@@ -111,7 +111,7 @@ class Parts:
         if radio is not None:
             self.station = Station(radio, self.config.wifi, sleep_ms, self.watchdog.feed)
             reached = lambda: copied or self.client.connected  # noqa: E731
-            jobs.append(self.station.keep(self.led.show, reached))
+            jobs.append(self.station.stay_joined(self.led.show, reached))
         if self.config.link["tls"]:
             import ntptime
 
@@ -120,7 +120,7 @@ class Parts:
         if self.config.wake_s and not copied:
             jobs.append(self._nap())
         if find_reads(self.config.mechanism) == "place":
-            jobs.append(self.sensor.keep(sleep_ms))
+            jobs.append(self.sensor.run(sleep_ms))
         if self.updates is not None and not copied:
             jobs.append(self.updates.watch(self))
         await asyncio.gather(*jobs)
@@ -156,14 +156,14 @@ class Parts:
     def _vitals(self):
         said = {"started": self.cause}
         if self.station is not None and not self.config.wake_s:  # else it would be at each answer
-            said.update(self.station.vitals())
+            said.update(self.station.describe())
         return said
 
     async def _nap(self):
         """Sleep once an answer has its receipt, or when the time is over; frames are kept."""
         calm, clock = 0, Uptime()
         for look in range(1, AWAKE_MS // 100 + 1):
-            await until(clock, 100 * look)  # when it looks must not tell how long a draw took
+            await wait_until(clock, 100 * look)  # when it looks must not tell how long a draw took
             calm = calm + 100 if self.client.connected and not len(self.ring) else 0
             if self.updates is not None and self.updates.busy:
                 calm = 0
@@ -172,10 +172,10 @@ class Parts:
         if self.updates is not None:
             self.updates.judge(self, calm >= CALM_MS)
         self.ring.save()
-        await assemble.farewell(self.client, self.config.identity, b"sleeping")
-        self.led.dark()  # first, for some lights hang on the radio's chip
+        await assemble.say_goodbye(self.client, self.config.identity, b"sleeping")
+        self.led.turn_off()  # first, for some lights hang on the radio's chip
         if self.station is not None:
-            self.station.off(True)  # no task joins it again: from here on none runs
+            self.station.turn_off(True)  # no task joins it again: from here on none runs
         self.ring.save()  # a Round may have come, and been answered, during the farewell
         if self.nap is not None and not self.budget.fault:
             self.budget.sleep(self.nap)
@@ -186,7 +186,7 @@ def _rest(parts):
     """Wait a while, the watchdog fed: a board that fails at once must not wear its flash out."""
 
     async def wait():
-        for _ in range((AGAIN_MS + spread(AGAIN_MS)) // 1000):
+        for _ in range((AGAIN_MS + draw_jitter(AGAIN_MS)) // 1000):
             parts.watchdog.feed()
             await sleep_ms(1000)
 

@@ -227,7 +227,7 @@ class Update:
             "newest": max(held.newest, self._number),
         }
         more.update({"tries": release.TRIES, "back": held.slot, "back_number": held.number})
-        release.write(release.change(held, **more))
+        release.write(release.replace(held, **more))
         self.busy, self.ready = False, True
 
 

@@ -55,7 +55,7 @@ class Follower:
         self._for = (0, 0)  # the grain, and how many sensors
         self._seen = None  # readings that have moved nothing yet, and from where they would
 
-    def less(self, values, exponent):
+    def subtract(self, values, exponent):
         """Return the readings less their levels, in grains of 2**-exponent kelvin; moves none."""
         values = check_whole(values, len(values))
         found, levels, moved = (exponent, len(values)), self._levels, self._moved
@@ -66,7 +66,7 @@ class Follower:
         return tuple([v - (2 * level + part) // (2 * part) for v, level in zip(values, levels)])
 
     def follow(self):
-        """Move the levels towards the readings of the last `less`: once, when it was answered."""
+        """Move the levels towards the last readings of `subtract`: once, when it was answered."""
         if self._seen is None:
             return
         values, found, levels, moved = self._seen

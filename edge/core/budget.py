@@ -222,7 +222,7 @@ class Budget:
                 "of noise could share an epoch. Make a new Budget"
             )
         try:
-            record = self._copies.newest()
+            record = self._copies.read_newest()
         except Lost as why:
             self.fault = str(why)
             raise
@@ -283,9 +283,9 @@ class Budget:
         self._ready()
         if limits == self.limits:
             return
-        from .tightening import looser  # seldom needed, and memory is short
+        from .tightening import explain_loosening  # seldom needed, and memory is short
 
-        if why := looser(self.limits, limits):
+        if why := explain_loosening(self.limits, limits):
             raise Fault(why)
         self._put(self.epoch, self._end, self.round, self.chain, limits)
         self.limits = limits
@@ -319,7 +319,7 @@ class Lost(ValueError):
 
 
 class Copies:
-    """Slots under one state key, used as one: `newest` first, or `put` into empty ones."""
+    """Slots under one state key, used as one: `read_newest` first, or `put` into empty ones."""
 
     def __init__(self, slots, key):
         self.mended = ""  # which slot did not verify, when the others did
@@ -330,7 +330,7 @@ class Copies:
         self._counter = 0
         self.window = b""  # what the next Records hold of one
 
-    def newest(self):
+    def read_newest(self):
         """Return the newest Record; Lost where two do not tell it, or contradict each other."""
         self._held = [self._look(i) for i in range(COUNT)]
         found = [unpack(data or b"", self._key) for data in self._held]

@@ -59,7 +59,7 @@ def os_entropy(size):
     return os.urandom(size)
 
 
-def spread(most):
+def draw_jitter(most):
     """Return a whole number below `most`, 65536 at most, that is not the neighbour's.
 
     For waiting, so that not all come back at once, and for nothing else: where the port has no
@@ -77,7 +77,7 @@ def free_heap():
     return gc.mem_free()
 
 
-def tidy():
+def collect_garbage():
     """Collect garbage on a board, so that what comes next lies in one piece."""
     if hasattr(gc, "mem_free"):
         gc.collect()
@@ -113,7 +113,7 @@ class Uptime:
     waits for a moment would then wait for as many more. Look at it once a day at the least.
     """
 
-    EARLY_MS = 0  # how long before its moment a wait leaves the rest to `stay`
+    EARLY_MS = 0  # how long before its moment a wait leaves the rest to `block_until`
 
     def __init__(self):
         self._sum = 0
@@ -126,7 +126,7 @@ class Uptime:
         self._last = now
         return self._sum
 
-    def stay(self, due_ms):
+    def block_until(self, due_ms):
         """Return at the very beginning of this millisecond: boards wake up then by themselves."""
 
 

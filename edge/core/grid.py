@@ -4,7 +4,7 @@ A cell is (x, y), x across from the left and y down from the top, counted from 0
 """
 
 
-def nearest(grid, cell):
+def clamp_cell(grid, cell):
     """Return the cell itself, or the nearest one of the grid where it lies outside.
 
     Outsiders are moved in, never dropped: dropping would tell that there was one.

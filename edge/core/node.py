@@ -73,7 +73,7 @@ class Node:
             self.half, self._like = mechanisms.make_half(
                 mechanism, identity, step, follower, tables
             )
-        self._seals = hasattr(self.half, "sealed")
+        self._seals = hasattr(self.half, "seal_report")
         self._asks = wire.round_topic(identity.site, self.half.NAME)
         self._site_key = wire.signer(identity.site_key, self._asks)
         self._data = wire.topic(identity.site, identity.name, "data")
@@ -172,7 +172,9 @@ class Node:
 
     def meta(self):
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
-        return meta(self.identity, self.budget, self._round, self.half, self.recorded_ms)
+        return describe_device(
+            self.identity, self.budget, self._round, self.half, self.recorded_ms
+        )
 
     def _objection(self, round, mechanism, now_ms):
         if self.alert:
@@ -204,16 +206,16 @@ class Node:
     def _fresh(self, round, name, read):
         half = self.half
         if self._seals:
-            read = half.guarded(read)
+            read = half.guard(read)
         params, self._like = half.params_of(round), half.find_law(round)
         noise = self.ahead.take(half, *self._like)
         values = tuple(read(params))
         if self._follower is not None:
-            values = self._follower.less(values, params.exponent)
+            values = self._follower.subtract(values, params.exponent)
         payload = half.veil(round, Reading(self.identity.sensor, values), noise)
         report = Report(name, self.identity.name, self.budget.epoch, self.ahead.seq, payload)
         if self._seals:
-            report = half.sealed(round, report, noise)
+            report = half.seal_report(round, report, noise)
         return wire.pack_report(report, self._mac_key, self._data, half.bits(round))
 
 
@@ -268,7 +270,7 @@ class Ahead:
         if table_bits:
             from . import table
 
-            self._tables = table.source(variance, table_bits, self._identity.sensors)
+            self._tables = table.find_tables(variance, table_bits, self._identity.sensors)
         self._tables_for = (variance, table_bits)
 
     def take(self, mechanism, variance, table_bits=0):
@@ -287,7 +289,7 @@ class Ahead:
         return entropy.open_epoch(self._epoch_key, who.name, self._epoch, self.seq + 1, who.sensor)
 
 
-def meta(identity, budget, round, half, recorded_ms=None):
+def describe_device(identity, budget, round, half, recorded_ms=None):
     """Return the device's `meta`; round is the last one it answered, or None.
 
     half: of its mechanism, as `Node` has it. recorded_ms: when the level that is

@@ -9,7 +9,7 @@ readings, and so is left to whoever draws the map: see `recovery.thermal.frames`
 from .records import check_whole
 
 
-def baseline(frames):
+def find_baseline(frames):
     """Return the middle count of each pixel over frames of an empty room.
 
     frames is a list of frames, each a list of whole counts, pixel by pixel. The middle one,

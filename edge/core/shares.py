@@ -52,7 +52,7 @@ def _poisson_one(rng):
             return k
 
 
-def shares(length, divisor, num, den, rng, pieces=1):
+def draw_shares(length, divisor, num, den, rng, pieces=1):
     """Return one device's part of the noise on `length` numbers, as a list.
 
     `divisor` such lists add up to independent `dlaplace(den, num)` at each place: each number is

@@ -306,7 +306,7 @@ def objection(number, variance, bits, allowed):
     return ""
 
 
-def source(variance, bits, count):
+def find_tables(variance, bits, count):
     """Return what `thermal_half.draw` draws so many readings' noise from: tables, None for exact.
 
     bits: of the Round, 0 where it asks for exact noise. ValueError for tables that nobody makes.

@@ -24,9 +24,9 @@ def take_limits(message, identity, held, half=None):
     limits = None
     try:
         limits = unpack_limits(message, identity.config_key, topic(identity.site, identity.name))
-        why = "" if limits == held else looser(held, limits)
-        if not why and hasattr(half, "looser"):
-            why = half.looser(held, limits)
+        why = "" if limits == held else explain_loosening(held, limits)
+        if not why and hasattr(half, "explain_loosening"):
+            why = half.explain_loosening(held, limits)
         return limits, why
     except wire.Fault as fault:
         return limits, str(fault)
@@ -43,7 +43,7 @@ def unpack_limits(message, key, topic):
     return limits
 
 
-def looser(old, new):
+def explain_loosening(old, new):
     """Return why the new limits protect less than the old, or "" where they do not."""
     if why := objection(new):
         return why

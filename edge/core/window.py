@@ -186,7 +186,7 @@ class WindowBudget(Budget):
 def open_budget(slots, state_key, lease=8, uptime=None):
     """Return the Budget or WindowBudget that these slots are for; nothing is written."""
     try:
-        windowed = Copies(slots, state_key).newest().window
+        windowed = Copies(slots, state_key).read_newest().window
     except Lost:
         windowed = b""  # which its boot finds too
     if windowed:

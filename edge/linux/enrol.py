@@ -14,13 +14,13 @@ import sys
 from ..board import places
 from ..board.binding import Bound
 from ..board.config import DRIVER, check, pack
-from ..board.drivers import NAMES, converters
+from ..board.drivers import NAMES, find_steps
 from ..core.budget import COUNT, Files, Limits
 from ..core.compat import write_durably
 from ..host.enrol import Ram, provision, shows_more
 from ..mechanisms import find_reads
 from . import uart
-from .place import CONFIG, alone, computer_numbers
+from .place import CONFIG, computer_numbers, lock_folder
 
 WORDS = ("name", "sensor", "sensors", "mode", "mac_key", "config_key", "state_key", "key_id")
 OPTIONAL = ("tables", "mechanism", "plane", "central", "seal_key")
@@ -61,7 +61,7 @@ def enrol(path, folder, driver):
     chain, window = bytes.fromhex(row["chain"]), bytes.fromhex(row.get("window", ""))
     provision(fresh, config.identity.state_key, chain, Limits(*row["limits"]), window)
     os.makedirs(folder, 0o700, exist_ok=True)
-    held = alone(folder)
+    held = lock_folder(folder)
     try:
         place = Bound(Files(folder, "budget"), config.identity.state_key, *numbers)
         was = [place.read(i) for i in range(COUNT)]
@@ -111,7 +111,7 @@ def _check_driver(config, row):
             "taken for degrees. Name one of %s" % (name, ", ".join(NAMES))
         )
     else:
-        step, behind = converters(name)
+        step, behind = find_steps(name)
         if shows_more(step, behind, row.get("steps", (step, (0, 1)))):
             raise ValueError(
                 "the driver %s counts in steps of %d/%d K, of what another converter shows in "
@@ -138,7 +138,7 @@ def _remove(path):
         pass
 
 
-def words(name, pairs):
+def parse_words(name, pairs):
     """Return the driver's words from its name and pairs of word=value."""
     driver = {"name": name}
     for pair in pairs:
@@ -164,7 +164,7 @@ def main(arguments):
         sys.stderr.write("usage: python -m edge.linux.enrol FILE FOLDER DRIVER [word=value ...]\n")
         return 2
     try:
-        config = enrol(arguments[0], arguments[1], words(arguments[2], arguments[3:]))
+        config = enrol(arguments[0], arguments[1], parse_words(arguments[2], arguments[3:]))
     except (OSError, ValueError, KeyError, TypeError) as why:
         sys.stderr.write("heatveil: %s\n" % (why if isinstance(why, ValueError) else repr(why)))
         return 1

@@ -32,7 +32,7 @@ def _raw_ms():
 
 
 class Exact(Uptime):
-    """Milliseconds since it was made; `stay` ends when one of them begins."""
+    """Milliseconds since it was made; `block_until` ends when one of them begins."""
 
     EARLY_MS = 2  # asyncio's sleeps are late by one, and by what the loop has to do
 
@@ -40,7 +40,7 @@ class Exact(Uptime):
         super().__init__()
         self._begun_ms = time.monotonic_ns() // 1000000 - self.now_ms()
 
-    def stay(self, due_ms):
+    def block_until(self, due_ms):
         """Return at the very beginning of this millisecond, or at once where it has begun."""
         left_ns = (self._begun_ms + due_ms) * 1000000 - time.monotonic_ns()
         if left_ns > 0:

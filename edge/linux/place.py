@@ -37,7 +37,7 @@ def computer_numbers(folder):
     return [number + b" " + place for number in known] or [place]
 
 
-def alone(folder):
+def lock_folder(folder):
     """Return a handle that keeps all other processes off this folder as long as it is open.
 
     ValueError where one is there already: two that share a budget would use the same noise.

@@ -54,7 +54,7 @@ def sensor_of(config):
         return buses.Bus(1 if driver["bus"] is None else driver["bus"])
 
     if find_reads(config.mechanism) == "place":
-        return places.read_place(config, uart.open_line, bus)
+        return places.open_place(config, uart.open_line, bus)
     return assemble.sensor_of(
         config,
         i2c=bus,
@@ -100,7 +100,7 @@ async def live(config, folder, notify, sensor):
         answering = device.run()
     work = [asyncio.ensure_future(client.run()), asyncio.ensure_future(answering)]
     if find_reads(config.mechanism) == "place":
-        work.append(asyncio.ensure_future(sensor.keep(sleep_ms)))
+        work.append(asyncio.ensure_future(sensor.run(sleep_ms)))
     try:
         await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         for task in work:
@@ -110,7 +110,7 @@ async def live(config, folder, notify, sensor):
         for task in work[1:]:
             task.cancel()
         ring.save()
-        await assemble.farewell(client, config.identity, b"disconnected")
+        await assemble.say_goodbye(client, config.identity, b"disconnected")
         work[0].cancel()
 
 
@@ -118,7 +118,7 @@ def main(arguments):
     """Run it; return the exit status."""
     folder = arguments[0] if arguments else "."
     try:
-        held = place.alone(folder)
+        held = place.lock_folder(folder)
         path = place.config_path(folder)
         place.check_private(path)
         config = load(path)

@@ -48,4 +48,4 @@ def make_half(name, identity, step, follower, tables):
         return found.Half(identity, step, follower, tables), None
     from . import central
 
-    return central.half(name, identity, step or follower or tables)
+    return central.make_sealer(name, identity, step or follower or tables)

@@ -17,7 +17,7 @@ A mechanism of central trust is a module with
     NAME
     epsilon(round)     (num, den) of one answer, pure
     objection(round)   why its params are none, or "", from public numbers alone
-    numbers(round)     how many numbers its longest payload has
+    count_numbers(round)   how many numbers its longest payload has
     report(round, reading, rng)   the payload [sensor, ...]; draws nothing from rng
 
 Limits and prices are those of `disk_limits`: a pure epsilon an answer.
@@ -68,13 +68,13 @@ Allowed = namedtuple(
 )
 
 
-def half(mechanism, identity, other):
+def make_sealer(mechanism, identity, other):
     """Return what a Node of central trust works with, and what it draws ahead: keys.
 
     other: whether the device was given something that is for temperatures.
     """
     of = module_of(mechanism)
-    if not hasattr(of, "numbers"):  # nor one that a secure sum is for
+    if not hasattr(of, "count_numbers"):  # nor one that a secure sum is for
         raise ValueError(
             "%s was to answer %s, which no device can; it can measure (thermal), tell a place "
             "near its own (disk) or seal it to the gateway (ranks, pyramid). Name one of these"
@@ -125,12 +125,12 @@ class Sealer:
         # What seals must not fail after the answer is paid for.
         if min(round.grid.shape) < 1:
             return "its grid of %d x %d cells has none" % tuple(round.grid.shape)
-        if self._of.numbers(round) > NUMBERS:
+        if self._of.count_numbers(round) > NUMBERS:
             return "its reports of %d numbers are longer than the %d that a gateway reads" % (
-                self._of.numbers(round),
+                self._of.count_numbers(round),
                 NUMBERS,
             )
-        if crypto.low_order(round.key):
+        if crypto.has_low_order(round.key):
             return "its public key is of low order, and what is sealed to that is open to all"
         return disk_limits.objection(limits, round.guarantee, *self._of.epsilon(round))
 
@@ -148,9 +148,9 @@ class Sealer:
 
     def draw(self, variance, count, rng):
         """Return the key pair of one frame, which is made ahead and used once, as noise is."""
-        return pair(rng)
+        return draw_key_pair(rng)
 
-    def guarded(self, read):
+    def guard(self, read):
         """Return what reads as read does, and gives () where that fails.
 
         That a place is not known tells of it, so it is said in the sealed report alone.
@@ -167,21 +167,21 @@ class Sealer:
         return guarded
 
     def veil(self, round, reading, fresh):
-        """Return the bytes of what was read, those of [] for nothing: private till `sealed`.
+        """Return the bytes of what was read, those of [] for nothing: private till `seal_report`.
 
         Nothing that was read may keep a frame back, so whatever fails with it counts as nothing.
         """
-        count = self._of.numbers(round)
+        count = self._of.count_numbers(round)
         try:
             payload = self._of.report(round, reading, None) if reading.values else []
             return pack_padded(payload, count)
         except Exception:
             return pack_padded([], count)
 
-    def sealed(self, round, report, fresh):
+    def seal_report(self, round, report, fresh):
         """Return a Report with its bytes sealed, by a key pair that no other one gets."""
         who = self._identity
-        info, aad = bound(round, who.site, who.name, report.epoch, report.seq)
+        info, aad = bind_report(round, who.site, who.name, report.epoch, report.seq)
         secrets = who.seal_key, who.key_id
         sealed = seal(fresh, round.key, *secrets, info, aad, report.payload)
         return Report(report.round, report.sender, report.epoch, report.seq, sealed)
@@ -191,7 +191,7 @@ class Sealer:
         return {"mechanism": self.NAME, "unit": "cell", "central": self.allowed}
 
     bits = staticmethod(width)
-    looser = staticmethod(disk_limits.looser)
+    explain_loosening = staticmethod(disk_limits.explain_loosening)
 
 
 def is_central(guarantee):
@@ -199,7 +199,7 @@ def is_central(guarantee):
     return guarantee.trust.split(":")[0].strip() == "central"
 
 
-def bound(round, site, device, epoch, seq):
+def bind_report(round, site, device, epoch, seq):
     """Return (info, aad): what a sealed report is for, and for nothing else."""
     info = LABEL + sha256(round_body(round))
     for name in (site, device):
@@ -230,7 +230,7 @@ def unpack(plain):
     return found
 
 
-def sealed_bytes(count):
+def count_sealed_bytes(count):
     """Return how long a sealed report of at most `count` numbers is."""
     return EXTRA + 2 + WIDTH * count
 
@@ -247,21 +247,21 @@ def sealed_bytes(count):
 # Source: RFC 9180, Sections 4 to 6.
 
 
-def pair(rng):
+def draw_key_pair(rng):
     """Return (secret, public key) for one message, from a stream of `entropy`."""
     secret = rng.below(1 << 256).to_bytes(32, "little")
     return secret, crypto.x25519(secret, crypto.BASE)
 
 
 def seal(fresh, recipient, psk, psk_id, info, aad, plain):
-    """Return a message sealed to a public key; fresh is a `pair` that no other message gets."""
+    """Return a message sealed to a public key; fresh: `draw_key_pair`, for this message alone."""
     secret, enc = fresh
     shared = crypto.x25519(secret, recipient)
-    key, nonce = schedule(shared, enc, recipient, psk, psk_id, info)
+    key, nonce = derive_key_nonce(shared, enc, recipient, psk, psk_id, info)
     return enc + crypto.seal(key, nonce, plain, aad)
 
 
-def schedule(shared, enc, recipient, psk, psk_id, info):
+def derive_key_nonce(shared, enc, recipient, psk, psk_id, info):
     """Return (key, nonce) of the one message between two keys, from what they share by X25519."""
     between = _extract(b"", _KEM, b"eae_prk", shared)
     between = _expand(between, _KEM, b"shared_secret", enc + recipient)

@@ -11,7 +11,7 @@ roster. Who has faster and constant ones gives `secure_sum` another module with 
 Source: RFC 7748, Section 5; RFC 8439, Sections 2.3 to 2.8.
 """
 
-from ..core.compat import same_bytes, tidy
+from ..core.compat import collect_garbage, same_bytes
 
 P = (1 << 255) - 19
 _LOW = (1 << 255) - 1
@@ -53,7 +53,7 @@ def x25519(secret, point):
     if before:
         x2, z2 = x3, z3
     found = x2 * _inverse(z2) % P
-    tidy()  # of some hundred KB of numbers
+    collect_garbage()  # of some hundred KB of numbers
     if not found:
         raise ValueError(
             "a public key of low order came, with which every secret gives the same; needed: one "
@@ -85,7 +85,7 @@ def _square(z, times):
     return z
 
 
-def low_order(point):
+def has_low_order(point):
     """Say whether `x25519` makes nought of a public key, whatever the secret: 8 times it is."""
     x, z = int.from_bytes(point, "little") & ((1 << 255) - 1), 1
     for _ in range(3):

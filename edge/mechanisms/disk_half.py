@@ -8,7 +8,7 @@ What a device that answers with its place needs beside `node`: why not, at which
 Loaded by `Node` where a device is one of these, and by no thermometer.
 """
 
-from ..core.grid import nearest
+from ..core.grid import clamp_cell
 from ..core.records import check_whole
 from . import disk_limits
 from .footprint import HEAD, Table, outer
@@ -42,7 +42,7 @@ def veil(round, reading, drawn):
             "what was drawn is not of round %d, and a cell must be hidden by its own Round's "
             "weights. Draw from the Table of this round" % round.number
         )
-    cell = nearest(round.grid, check_whole(reading.values, 2))
+    cell = clamp_cell(round.grid, check_whole(reading.values, 2))
     x += near * (cell[0] + reach_x)
     y += near * (cell[1] + reach_y)
     return [reading.sensor, y * columns + x]
@@ -173,6 +173,6 @@ class Half:
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 
-    looser = staticmethod(disk_limits.looser)
+    explain_loosening = staticmethod(disk_limits.explain_loosening)
     veil = staticmethod(veil)
     bits = staticmethod(bits)

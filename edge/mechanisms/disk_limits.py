@@ -65,11 +65,11 @@ def total_epsilon(limits):
     return 2 * limits.budget * bottom, NANO * top
 
 
-def looser(old, new):
+def explain_loosening(old, new):
     """Return why new limits protect a disk device less than the old, or "" where they do not.
 
-    To be asked beside `tightening.looser`, which knows of no epsilon. A smaller cap makes each
-    answer cheaper, so the budget must fall with it.
+    To be asked beside `tightening.explain_loosening`, which knows of no epsilon. A smaller cap
+    makes each answer cheaper, so the budget must fall with it.
     """
     (top, bottom), (new_top, new_bottom) = _cap(old), _cap(new)
     wider = new.square * old.variance > old.square * new.variance

@@ -23,7 +23,7 @@ Differs from the paper:
 
 from collections import namedtuple
 
-from ..core.grid import depth, nearest
+from ..core.grid import clamp_cell, depth
 from ..core.noise import dlaplace
 from ..core.records import Release, check_whole
 
@@ -63,7 +63,7 @@ def epsilon(round):
     return p.num, p.den
 
 
-def numbers(round):
+def count_numbers(round):
     """Return how many numbers a payload has; all of a Round have as many."""
     return 1 + 2 * params_of(round).points
 
@@ -103,14 +103,14 @@ def report(round, reading, rng):
     `points` have parts, the same is done in larger pieces, and less than a piece is lost.
     """
     p = params_of(round)
-    parts = divide(round.grid, p, p.first + len(p.weights) - 1, reading.values)
+    parts = divide_mass(round.grid, p, p.first + len(p.weights) - 1, reading.values)
     payload = [reading.sensor]
     for square in sorted(parts):
         payload += [square, parts[square]]
-    return payload + [0] * (numbers(round) - len(payload))
+    return payload + [0] * (count_numbers(round) - len(payload))
 
 
-def divide(grid, p, last, values):
+def divide_mass(grid, p, last, values):
     """Return {square: parts} of the values of a Reading, squares of level `last`: see `report`.
 
     p: with `units` and `points`.
@@ -126,7 +126,7 @@ def divide(grid, p, last, values):
     shift = depth(grid) - last
     masses = {}  # type: dict[int, int]
     for at in range(0, len(values), 3):
-        x, y = nearest(grid, values[at : at + 2])
+        x, y = clamp_cell(grid, values[at : at + 2])
         square = ((y >> shift) << last) + (x >> shift)
         masses[square] = masses.get(square, 0) + values[at + 2]
     mass = max(sum(masses.values()), p.units)  # what counts as one
@@ -143,7 +143,7 @@ def divide(grid, p, last, values):
     return found
 
 
-def levels(round, payload):
+def unpack_levels(round, payload):
     """Return what one payload adds to each measured level: {square: parts}, coarsest first."""
     p = params_of(round)
     last = p.first + len(p.weights) - 1
@@ -152,18 +152,18 @@ def levels(round, payload):
         if payload[at + 1]:
             found[0][payload[at]] = found[0].get(payload[at], 0) + payload[at + 1]
     for level in range(last, p.first, -1):
-        found.append(coarser(found[-1], level))
+        found.append(coarsen(found[-1], level))
     return found[::-1]
 
 
-def wrong(round):
+def make_payload_check(round):
     """Return what says why a payload cannot count in a Round, or "": of its numbers, none."""
     p = params_of(round)
     last = p.first + len(p.weights) - 1
 
     def why(payload):
         squares, parts = payload[1::2], payload[2::2]
-        if len(payload) != numbers(round) or not all([type(n) is int for n in payload]):
+        if len(payload) != count_numbers(round) or not all([type(n) is int for n in payload]):
             return "it is not a device and %d squares with parts" % p.points
         if min(parts) < 0 or sum(parts) > p.units:
             return "its parts are not 0 to %d together" % p.units
@@ -182,7 +182,7 @@ def release(round, payloads, rng):
     sensor answers twice, or has more than one mass: then the promise would not hold.
     """
     p = params_of(round)
-    why = wrong(round)
+    why = make_payload_check(round)
     sums = {}  # type: dict[int, int]
     sensors = set()
     placed = [payload for payload in payloads if payload]
@@ -203,7 +203,7 @@ def release(round, payloads, rng):
         )
     found = [sums]
     for level in range(p.first + len(p.weights) - 1, p.first, -1):
-        found.append(coarser(found[-1], level))
+        found.append(coarsen(found[-1], level))
     found.reverse()
     values = veil(round, lambda k, squares: [found[k].get(s, 0) for s in squares], rng)
     return Release(round, values, len(payloads))
@@ -230,16 +230,16 @@ def gather_values(round, noisy):
     reports, as from a secure sum, it only looks up.
     """
     p = params_of(round)
-    squares, values = within(round.grid, p.first), []
+    squares, values = list_squares(round.grid, p.first), []
     for k in range(len(p.weights)):
         parts = noisy(k, squares)
         values += parts
         if k + 1 < len(p.weights):
-            squares = children(round.grid, p.first + k, fullest(squares, parts, p.kept))
+            squares = list_children(round.grid, p.first + k, pick_fullest(squares, parts, p.kept))
     return values
 
 
-def fullest(squares, noisy, kept):
+def pick_fullest(squares, noisy, kept):
     """Return the `kept` squares with most parts, in order; of equal ones those that come first."""
     if len(squares) <= kept:
         return squares
@@ -247,7 +247,7 @@ def fullest(squares, noisy, kept):
     return sorted([squares[i] for i in order[:kept]])
 
 
-def within(grid, level):
+def list_squares(grid, level):
     """Return the squares of a level that hold a cell of the grid, in order: y 2**level + x."""
     shift = depth(grid) - level
     columns, rows = grid.shape
@@ -256,7 +256,7 @@ def within(grid, level):
     return [(y << level) + x for y in range(down) for x in range(across)]
 
 
-def children(grid, level, squares):
+def list_children(grid, level, squares):
     """Return the squares of the next level within these, in order; none that is all padding."""
     found = []
     for square in squares:
@@ -274,7 +274,7 @@ def _inside(grid, level, square):
     return square >= 0 and x << shift < grid.shape[0] and y << shift < grid.shape[1]
 
 
-def coarser(sums, level):
+def coarsen(sums, level):
     """Return {square: parts} one level up."""
     found = {}  # type: dict[int, int]
     for square, parts in sums.items():

@@ -21,9 +21,9 @@ shares as in paper 001.
 from collections import namedtuple
 
 from ..core.grid import depth
-from ..core.shares import shares
+from ..core.shares import draw_shares
 from . import summing
-from .pyramid import BITS, DEEPEST, coarser, divide, within
+from .pyramid import BITS, DEEPEST, coarsen, divide_mass, list_squares
 
 NAME = "pyramid_sum"
 LONGEST = 100_000  # numbers of a secure sum
@@ -56,13 +56,13 @@ def sensitivity(params):
     return 2 * params.units
 
 
-def levels(round):
+def list_levels(round):
     """Return the squares of each measured level, coarsest first."""
     p = params_of(round)
-    return [within(round.grid, p.first + k) for k in range(len(p.weights))]
+    return [list_squares(round.grid, p.first + k) for k in range(len(p.weights))]
 
 
-def length(round):
+def count_sums(round):
     """Return how many numbers a report holds."""
     p = params_of(round)
     return sum([_size(round.grid, p.first + k) for k in range(len(p.weights))])
@@ -73,7 +73,7 @@ def epsilon(round):
     return tuple(round.params[2:4])
 
 
-def rates(round):
+def list_rates(round):
     """Return (num, den), epsilon over sensitivity, of the numbers of each measured level."""
     p = params_of(round)
     total = sum(p.weights)
@@ -96,12 +96,12 @@ def objection(round):
         or not 0 <= p.first <= p.first + len(p.weights) - 1 <= depth(round.grid) <= DEEPEST
     ):
         return "its levels are none of its grid, or its parts are no whole numbers above 0"
-    if length(round) > LONGEST:
-        return "it asks for %d numbers, and a sum has %d at most" % (length(round), LONGEST)
+    if count_sums(round) > LONGEST:
+        return "it asks for %d numbers, and a sum has %d at most" % (count_sums(round), LONGEST)
     return ""
 
 
-def marks(round, reading, rng):
+def make_marks(round, reading, rng):
     """Return [(place, parts)] of a Reading before its noise, places as the numbers of a report.
 
     The values are a cell (x, y), or x, y, parts for each of several: see `pyramid.divided`, which
@@ -109,7 +109,7 @@ def marks(round, reading, rng):
     """
     p = params_of(round)
     last = p.first + len(p.weights) - 1
-    parts, found = divide(round.grid, p, last, reading.values), []
+    parts, found = divide_mass(round.grid, p, last, reading.values), []
     for level in range(last, p.first - 1, -1):
         start = sum([_size(round.grid, above) for above in range(p.first, level)])
         across = ((round.grid.shape[0] - 1) >> (depth(round.grid) - level)) + 1
@@ -117,28 +117,28 @@ def marks(round, reading, rng):
             y, x = square >> level, square & ((1 << level) - 1)
             found.append((start + y * across + x, parts[square]))
         if level > p.first:
-            parts = coarser(parts, level)
+            parts = coarsen(parts, level)
     return found
 
 
-def noise(round, rng):
+def draw_noise(round, rng):
     """Return this device's part of the noise of every number."""
     p = params_of(round)
     found = []
-    for k, (num, den) in enumerate(rates(round)):
+    for k, (num, den) in enumerate(list_rates(round)):
         size = _size(round.grid, p.first + k)
-        found += shares(size, p.threshold - p.colluders, num, den, rng)
+        found += draw_shares(size, p.threshold - p.colluders, num, den, rng)
     return found
 
 
 def report(round, reading, rng):
     """Return [sensor, numbers ...]: see `summing.report`."""
-    return summing.report(round, reading, rng, (params_of, objection, noise, marks))
+    return summing.report(round, reading, rng, (params_of, objection, draw_noise, make_marks))
 
 
 def release(round, payloads, rng):
     """Return the sums over all shards that have enough reports; draws nothing from `rng`."""
-    return summing.release(round, payloads, params_of(round), length(round))
+    return summing.release(round, payloads, params_of(round), count_sums(round))
 
 
 def _size(grid, level):

@@ -8,7 +8,7 @@ them: this file does no more than to add modulo 2**bits, which is what a secure 
     Round.params = (kind, replace, num, den, shards, threshold, colluders, bits, scale, places,
                     *squares)
 
-    kind       COUNTS, PROPORTIONS, SYSTEMATIC or STOCHASTIC: what a device marks, see `marks`
+    kind       COUNTS, PROPORTIONS, SYSTEMATIC or STOCHASTIC: what a device marks, see `make_marks`
     replace ... bits: as in `summing`
     scale      into how many marks a device splits itself; 1 where it has one place
     places     the most places that a device has
@@ -28,10 +28,10 @@ Differs from the paper:
 
 from collections import namedtuple
 
-from ..core.grid import depth, nearest
+from ..core.grid import clamp_cell, depth
 from ..core.noise import coin
 from ..core.records import check_whole
-from ..core.shares import shares
+from ..core.shares import draw_shares
 from . import summing
 
 NAME = "quadtree"
@@ -69,7 +69,7 @@ def sensitivity(params):
     return 2 * most if params.replace else most
 
 
-def length(round):
+def count_sums(round):
     """Return how many numbers a report holds."""
     p = params_of(round)
     return len(p.squares) * (2 if p.kind == PROPORTIONS else 1)
@@ -104,7 +104,7 @@ def objection(round):
     return ""
 
 
-def marks(round, reading, rng):
+def make_marks(round, reading, rng):
     """Return [(place, marks)] of a Reading before its noise, places as the numbers of a report.
 
     The Reading's values are, by the Round's kind,
@@ -167,24 +167,24 @@ def _stochastic(weights, order, scale, rng):
 
 def report(round, reading, rng):
     """Return [sensor, numbers ...]: see `summing.report`."""
-    return summing.report(round, reading, rng, (params_of, objection, noise, marks))
+    return summing.report(round, reading, rng, (params_of, objection, draw_noise, make_marks))
 
 
-def noise(round, rng):
+def draw_noise(round, rng):
     """Return this device's part of the noise of every number."""
     p = params_of(round)
     divisor = p.threshold - p.colluders
-    return shares(length(round), divisor, p.num, p.den * sensitivity(p), rng)
+    return draw_shares(count_sums(round), divisor, p.num, p.den * sensitivity(p), rng)
 
 
 def release(round, payloads, rng):
     """Return the sums over all shards that have enough reports; draws nothing from `rng`."""
-    return summing.release(round, payloads, params_of(round), length(round))
+    return summing.release(round, payloads, params_of(round), count_sums(round))
 
 
 def _square(grid, cell, at):
     """Return the place of the smallest listed square that holds the cell, -1 where none does."""
-    x, y = nearest(grid, cell)
+    x, y = clamp_cell(grid, cell)
     square = 1
     for level in range(depth(grid) - 1, -1, -1):
         square = 4 * square + 2 * (y >> level & 1) + (x >> level & 1)

@@ -66,7 +66,7 @@ def epsilon(round):
     return tuple(round.params[1:3])
 
 
-def numbers(round):
+def count_numbers(round):
     """Return how many numbers a payload has."""
     return 1 + params_of(round).points
 
@@ -137,7 +137,7 @@ def _on_curve(grid, cell, order):
     return found
 
 
-def wrong(round):
+def make_payload_check(round):
     """Return what says why a payload cannot count in a Round, or ""."""
     params = params_of(round)
 
@@ -159,7 +159,7 @@ def release(round, payloads, rng):
     none of the curve: nothing is released then. As much is drawn for who has a place, or the time
     of a release would tell how many have none.
     """
-    params, why = params_of(round), wrong(round)
+    params, why = params_of(round), make_payload_check(round)
     curve, points = 1 << params.order * params.axes, range(params.points)
 
     def anywhere():
@@ -181,13 +181,13 @@ def release(round, payloads, rng):
             % (len(set(sensors)), len(sensors), round.number)
         )
     places = [place for answer in answers for place in answer[1:]]
-    values = blur(round, sums(round, places), rng)
+    values = add_noise(round, sum_groups(round, places), rng)
     for _ in sensors:  # as much as for a blank, and thrown away
         anywhere()
     return Release(round, values, len(payloads))
 
 
-def sums(round, places):
+def sum_groups(round, places):
     """Return the exact sum of each group of places in their order: private."""
     group, ordered = params_of(round).group, sorted(places)
     return [sum(ordered[i : i + group]) for i in range(0, len(ordered), group)]
@@ -199,7 +199,7 @@ def sensitivity(round):
     return params.points * ((1 << params.order * params.axes) - 1)
 
 
-def blur(round, sums, rng):
+def add_noise(round, sums, rng):
     """Return the sums, each with discrete Laplace noise of scale sensitivity / epsilon."""
     params = params_of(round)
     scale = sensitivity(round) * params.den

@@ -42,7 +42,7 @@ from array import array
 from collections import namedtuple
 
 from ..core import wire
-from ..core.compat import hmac_sha256, sha256, tidy
+from ..core.compat import collect_garbage, hmac_sha256, sha256
 from ..core.wire import MAC_BYTES, fault, open_message, sign
 
 P = (1 << 127) - 1
@@ -116,7 +116,7 @@ def pack(step, sid, fields, key, topic):
     return sign(wire.encode(body), key, topic)
 
 
-def blank(step, sid, fields, last, size, bits=0):
+def make_blank(step, sid, fields, last, size, bits=0):
     """Return the message of a step to fill in and to sign, and where its last field begins.
 
     last: the key of that field, of so many bytes, or of words of so many bits. Nothing long is
@@ -135,23 +135,23 @@ def sid_of(body, digest):
     return sha256(body + digest)
 
 
-def two(place):
+def pack_place(place):
     return place.to_bytes(2, "big")
 
 
-def both(i, j):
+def pack_pair(i, j):
     """Return the two places, the lower one first."""
-    return two(min(i, j)) + two(max(i, j))
+    return pack_place(min(i, j)) + pack_place(max(i, j))
 
 
 def pair_key(agreed, i, j):
     """Return a_ij."""
-    return hmac_sha256(agreed, b"heatveil-sum-pair-v1" + both(i, j))
+    return hmac_sha256(agreed, b"heatveil-sum-pair-v1" + pack_pair(i, j))
 
 
-def scalar(sigma, sid, i):
+def derive_scalar(sigma, sid, i):
     """Return s_i."""
-    return hmac_sha256(number(sigma), b"heatveil-sum-scalar-v1" + sid + two(i))
+    return hmac_sha256(pack_number(sigma), b"heatveil-sum-scalar-v1" + sid + pack_place(i))
 
 
 def box_key(pair, agreed, sid, first, second):
@@ -161,40 +161,40 @@ def box_key(pair, agreed, sid, first, second):
 
 def mask_key(agreed, sid, i, j):
     """Return the key of m_ij."""
-    return hmac_sha256(agreed, b"heatveil-sum-mask-v1" + sid + both(i, j))
+    return hmac_sha256(agreed, b"heatveil-sum-mask-v1" + sid + pack_pair(i, j))
 
 
 def self_key(b, sid, i):
     """Return the key of a device's own mask."""
-    return hmac_sha256(number(b), b"heatveil-sum-self-v1" + sid + two(i))
+    return hmac_sha256(pack_number(b), b"heatveil-sum-self-v1" + sid + pack_place(i))
 
 
 def commitment(b, sid, i):
     """Return what tells a wrong b from the right one."""
-    return hmac_sha256(number(b), b"heatveil-sum-commit-v1" + sid + two(i))[:16]
+    return hmac_sha256(pack_number(b), b"heatveil-sum-commit-v1" + sid + pack_place(i))[:16]
 
 
-def to_key(q, i, j):
+def one_way_key(q, i, j):
     """Return the key of the box from i to j, which is sealed once."""
-    return hmac_sha256(q, b"to" + two(i) + two(j))
+    return hmac_sha256(q, b"to" + pack_place(i) + pack_place(j))
 
 
 def aad(sid, i, j, public):
     """Return what a box from i to j is for; public: S_i, which so is no other."""
-    return sid + two(i) + two(j) + public
+    return sid + pack_place(i) + pack_place(j) + public
 
 
-def with_tag(q, i, j):
+def make_mask_tag(q, i, j):
     """Return what i tells j: that it bears their mask."""
-    return hmac_sha256(q, b"with" + two(i) + two(j))[:TAG]
+    return hmac_sha256(q, b"with" + pack_place(i) + pack_place(j))[:TAG]
 
 
-def set_tag(q, i, j, decided):
+def make_set_tag(q, i, j, decided):
     """Return what i tells j: that it was told of this set; decided: SHA-256(sid || U)."""
-    return hmac_sha256(q, b"set" + two(i) + two(j) + decided)[:TAG]
+    return hmac_sha256(q, b"set" + pack_place(i) + pack_place(j) + decided)[:TAG]
 
 
-def number(value):
+def pack_number(value):
     return value.to_bytes(SHARE, "big")
 
 
@@ -205,17 +205,17 @@ def draw_polynomial(t, rng):
     """
     made = bytearray(t * SHARE)
     for at in range(0, len(made), SHARE):
-        made[at : at + SHARE] = number(rng.below(P))
-    tidy()  # or what is made next lies beyond all that the draws left
+        made[at : at + SHARE] = pack_number(rng.below(P))
+    collect_garbage()  # or what is made next lies beyond all that the draws left
     return made
 
 
-def secret_of(polynomial):
+def recover_secret(polynomial):
     """Return what a polynomial's shares open."""
     return int.from_bytes(polynomial[:SHARE], "big")
 
 
-def share(polynomial, x):
+def evaluate(polynomial, x):
     """Return a polynomial's value at x, from 1 on: at 0 is the secret."""
     total = 0
     for at in range(len(polynomial) - SHARE, -1, -SHARE):
@@ -223,7 +223,7 @@ def share(polynomial, x):
     return total % P  # once: x is small, so the number grows by a few bits a step
 
 
-def chosen(places, count):
+def pack_places(places, count):
     """Return a set of places, below count, as bits."""
     bits = bytearray((count + 7) // 8)
     for place in places:
@@ -231,7 +231,7 @@ def chosen(places, count):
     return bytes(bits)
 
 
-def places_of(bits, count):
+def unpack_places(bits, count):
     """Return the places in a set; ValueError where it has another length or strangers."""
     if not isinstance(bits, bytes) or len(bits) != (count + 7) // 8:
         raise ValueError("a set of another length")
@@ -241,14 +241,14 @@ def places_of(bits, count):
     return found
 
 
-def pieces(data, count, size):
+def split_pieces(data, count, size):
     """Return so many pieces of this size, once; ValueError where they are not all, or more."""
     if not isinstance(data, bytes) or len(data) != count * size:
         raise ValueError("fields of another length")
     return (data[at : at + size] for at in range(0, len(data), size))
 
 
-def counters(first, size):
+def make_counters(first, size):
     """Return the blocks whose encryption are `size` bytes of a mask, from a byte on."""
     blocks = range(first >> 4, (first + size + 15) >> 4)
     return b"".join([block.to_bytes(16, "big") for block in blocks])
@@ -287,7 +287,7 @@ class Lanes:
         self._sums[at] += value & self._even
         self._sums[at + 1] += value >> self._bits & self._even
 
-    def packed(self):
+    def pack(self):
         """Return the words of the sum."""
         halves = []
         for at in (0, 1):

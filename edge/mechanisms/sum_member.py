@@ -15,7 +15,7 @@ Of a neighbour one secret is given a share of, ever: of its own mask where it is
 proved that it bears the mask with this device; else of the masks with its neighbours.
 """
 
-from ..core.compat import same_bytes, sha256, tidy
+from ..core.compat import collect_garbage, same_bytes, sha256
 from ..core.wire import MAC_BYTES, open_message, topic, write_mac
 from . import crypto
 from .secure_sum import (
@@ -38,25 +38,25 @@ from .secure_sum import (
     Lanes,
     Roster,
     aad,
-    blank,
     box_key,
     commitment,
-    counters,
+    derive_scalar,
     draw_polynomial,
+    evaluate,
+    make_blank,
+    make_counters,
+    make_mask_tag,
+    make_set_tag,
     mask_key,
-    number,
+    one_way_key,
+    pack_number,
     pack_words,
     pair_key,
-    pieces,
-    places_of,
-    scalar,
-    secret_of,
+    recover_secret,
     self_key,
-    set_tag,
-    share,
     sid_of,
-    to_key,
-    with_tag,
+    split_pieces,
+    unpack_places,
 )
 
 IDLE, JOINED, SHARED, HIDDEN, CONFIRMED = range(5)
@@ -95,7 +95,7 @@ class Rows:
             self[at] = row
             self._has[at] = 0
 
-    def numbers(self):
+    def list_numbers(self):
         """Return the numbers of those that are here, in order."""
         return [at for at in range(len(self._has)) if self._has[at]]
 
@@ -142,23 +142,23 @@ class Member:
         if self._sid and same_bytes(sha256(body), self._asked):
             return [] if self._last[0] else self._last[2]
         self.erase()
-        tidy()
+        collect_garbage()
         why = self._objection(terms)
         if why:
             raise Refused(why)
         asked, sid = sha256(body), sid_of(body, self.roster.digest)
         lines = draw_polynomial(self.roster.t, rng), draw_polynomial(self.roster.t, rng)
         fresh = self._suite.Secret(rng.below(1 << 256).to_bytes(32, "big"))
-        own = self._suite.Secret(scalar(secret_of(lines[0]), sid, self.roster.place))
+        own = self._suite.Secret(derive_scalar(recover_secret(lines[0]), sid, self.roster.place))
         secrets = {
             "terms": terms,
             "numbers": numbers,
             "lines": lines,
-            "b": secret_of(lines[1]),
+            "b": recover_secret(lines[1]),
             "fresh": fresh,
             "scalar": own,
         }
-        frame, place = blank(JOIN, sid, {}, 3, KEYS)
+        frame, place = make_blank(JOIN, sid, {}, 3, KEYS)
         frame[place:-MAC_BYTES] = fresh.public + own.public
         last = 0, b"", [self._signed(frame)]
         # Only now, so that where there was no room the Round may come again.
@@ -176,12 +176,12 @@ class Member:
             return "modulus"
         return "" if terms.adjacency in ADJACENCIES else "unnamed"
 
-    def heard(self, message, shard=False):
+    def handle(self, message, shard=False):
         """Return the frames that answer a message, [] where it is ignored; or raise Refused.
 
         shard: whether it came on the shard's topic. Fault where it is not genuine, and no more.
         """
-        tidy()
+        collect_garbage()
         where = self._shard if shard else self._told
         key = self._who.site_key if shard else self._who.config_key
         body = open_message(message, key, where, LONGEST)
@@ -219,12 +219,12 @@ class Member:
         """Deal both secrets to the neighbours that joined."""
         mine, me, suite = self.roster, self.roster.place, self._suite
         lines, secret, own = self._own["lines"], self._own["fresh"], self._own["scalar"]
-        order = places_of(body[3], mine.k)
-        keys = pieces(body[4], len(order), KEYS)
+        order = unpack_places(body[3], mine.k)
+        keys = split_pieces(body[4], len(order), KEYS)
         if len(order) < mine.t:
             return self._refuse("minimum")
         proof = commitment(self._own["b"], self._sid, me)
-        frame, place = blank(SHARES, self._sid, {3: proof}, 4, len(order) * BOX)
+        frame, place = make_blank(SHARES, self._sid, {3: proof}, 4, len(order) * BOX)
         for at, both in zip(order, keys):
             j, fresh, public = mine.neighbours[at], both[:32], both[32:]
             if at not in self._pairs:
@@ -234,9 +234,9 @@ class Member:
                 first, second = second, first
             q = box_key(self._pairs[at], secret.agree(fresh), self._sid, first, second)
             self._near[at] = q + public
-            plain = b"".join([number(share(line, 1 + at)) for line in lines])
+            plain = b"".join([pack_number(evaluate(line, 1 + at)) for line in lines])
             bound = aad(self._sid, me, j, own.public)
-            frame[place : place + BOX] = suite.seal(to_key(q, me, j), NONCE, plain, bound)
+            frame[place : place + BOX] = suite.seal(one_way_key(q, me, j), NONCE, plain, bound)
             place += BOX
         self._own["lines"] = self._own["fresh"] = None  # are not needed again
         return [self._signed(frame)]
@@ -245,8 +245,8 @@ class Member:
         """Open what neighbours dealt, pay, and hide the numbers under the masks of these."""
         terms = self._own["terms"]
         mine, me = self.roster, self.roster.place
-        order = places_of(body[3], mine.k)
-        boxes = pieces(body[4], len(order), BOX)
+        order = unpack_places(body[3], mine.k)
+        boxes = split_pieces(body[4], len(order), BOX)
         if len(order) < mine.t:
             return self._refuse("minimum")
         self._held, proofs = Rows(mine.k, 2 * SHARE), bytearray(len(order) * TAG)
@@ -256,13 +256,13 @@ class Member:
             j, both = mine.neighbours[at], self._near[at]
             q, public = both[:32], both[32:]
             bound = aad(self._sid, j, me, public)
-            plain = self._suite.unseal(to_key(q, j, me), NONCE, box, bound)
+            plain = self._suite.unseal(one_way_key(q, j, me), NONCE, box, bound)
             self._held[at] = plain
             agreed = self._own["scalar"].agree(public)
             self._near[at] = q + mask_key(agreed, self._sid, me, j)
-            proofs[nth * TAG : (nth + 1) * TAG] = with_tag(q, me, j)
+            proofs[nth * TAG : (nth + 1) * TAG] = make_mask_tag(q, me, j)
         body[4] = boxes = None  # makes room
-        tidy()
+        collect_garbage()
         numbers = self._own["numbers"](mine.divisor)
         if len(numbers) != terms.length:
             return self._refuse("unequal")
@@ -271,31 +271,31 @@ class Member:
         pack, bits = getattr(self._suite, "pack_words", pack_words), terms.bits
         words, numbers = bytearray(pack(numbers, 0, len(numbers), bits)), None
         self._mask(words, bits, own)
-        for at in self._held.numbers():  # the keys of masks are not needed again
+        for at in self._held.list_numbers():  # the keys of masks are not needed again
             self._near[at] = self._near[at][:32] + bytes(32)
         frames = []
         for first in range(0, terms.length, self._chunk):
             fields = {4: first} if first else {3: proofs, 4: first}
             some = words[first * bits >> 3 : (first + self._chunk) * bits >> 3]
-            frame, place = blank(MASKED, self._sid, fields, 5, len(some), bits)
+            frame, place = make_blank(MASKED, self._sid, fields, 5, len(some), bits)
             frame[place:-MAC_BYTES] = some
             frames.append(self._signed(frame))
         return frames
 
     def _mask(self, words, bits, own):
         """Lay its own mask, and those with the neighbours whose boxes it holds, over all words."""
-        tidy()
-        mine, held, most = self.roster, self._held.numbers(), self._lanes.MOST
+        collect_garbage()
+        mine, held, most = self.roster, self._held.list_numbers(), self._lanes.MOST
         for at in range(0, len(words), most):
             some = words[at : at + most]
-            blocks = counters(at, len(some))
+            blocks = make_counters(at, len(some))
             lanes = self._lanes(bits, len(some))
             lanes.add(some)
             lanes.add(self._suite.aes(own, blocks)[: len(some)])
             for near in held:
                 mask = self._suite.aes(self._near[near][32:], blocks)[: len(some)]
                 lanes.add(mask, mine.neighbours[near] < mine.place)
-            words[at : at + len(some)] = lanes.packed()
+            words[at : at + len(some)] = lanes.pack()
 
     def _signed(self, frame):
         write_mac(frame, self._who.mac_key, self._up)
@@ -304,16 +304,16 @@ class Member:
     def _decide(self, body):
         """Take the set whose sum it will be, the only one in this round."""
         mine, me = self.roster, self.roster.place
-        decided = places_of(body[3], mine.n)
+        decided = unpack_places(body[3], mine.n)
         if me not in decided:
             return self._refuse("without")
         if len(decided) < mine.threshold:
             return self._refuse("minimum")
         self._set, self._decided = set(decided), sha256(self._sid + body[3])
-        near = [at for at in self._held.numbers() if mine.neighbours[at] in self._set]
-        frame, place = blank(CONFIRM, self._sid, {}, 3, len(near) * TAG)
+        near = [at for at in self._held.list_numbers() if mine.neighbours[at] in self._set]
+        frame, place = make_blank(CONFIRM, self._sid, {}, 3, len(near) * TAG)
         for at in near:
-            tag = set_tag(self._near[at][:32], me, mine.neighbours[at], self._decided)
+            tag = make_set_tag(self._near[at][:32], me, mine.neighbours[at], self._decided)
             frame[place : place + TAG] = tag
             place += TAG
         return [self._signed(frame)]
@@ -323,8 +323,8 @@ class Member:
         bear, know = self._good(body[3], body[4], True), self._good(body[5], body[6], False)
         if len(bear & know) < self.roster.t:
             return self._refuse("witness")
-        held = self._held.numbers()
-        frame, place = blank(REVEAL, self._sid, {}, 3, len(held) * SHARE)
+        held = self._held.list_numbers()
+        frame, place = make_blank(REVEAL, self._sid, {}, 3, len(held) * SHARE)
         for at in held:
             sigma, b = self._held[at][:SHARE], self._held[at][SHARE:]
             if self.roster.neighbours[at] in self._set:
@@ -336,13 +336,13 @@ class Member:
     def _good(self, bits, joined, bearing):
         """Return which neighbours in the set sent me the right tag."""
         mine, me, found = self.roster, self.roster.place, set()
-        order = places_of(bits, mine.k)
-        for at, tag in zip(order, pieces(joined, len(order), TAG)):
+        order = unpack_places(bits, mine.k)
+        for at, tag in zip(order, split_pieces(joined, len(order), TAG)):
             j = mine.neighbours[at]
             if at not in self._held or j not in self._set:
                 continue
             q = self._near[at][:32]
-            right = with_tag(q, j, me) if bearing else set_tag(q, j, me, self._decided)
+            right = make_mask_tag(q, j, me) if bearing else make_set_tag(q, j, me, self._decided)
             if same_bytes(tag, right):
                 found.add(at)
         return found

@@ -20,7 +20,7 @@ from .sum_member import Member, Refused, shard_topic
 # isort: split
 from ..core import wire
 from ..core.budget import Limits
-from ..core.node import Node, meta
+from ..core.node import Node, describe_device
 from ..core.records import Reading
 from . import crypto, disk_limits, module_of
 from .secure_sum import ADJACENCIES, ROUND_BYTES, Terms, read_roster
@@ -33,7 +33,7 @@ class Half:
     """A mechanism of distributed trust, as a Node asks for it."""
 
     def __init__(self, of, mechanism, identity):
-        if not hasattr(of, "noise") or identity.mode != "sealed":
+        if not hasattr(of, "draw_noise") or identity.mode != "sealed":
             raise ValueError(
                 "%s is enrolled for secure sums and is to answer %s, which is none, or who holds "
                 "its root could take its noise off. Name the mechanism that it was enrolled for"
@@ -50,7 +50,7 @@ class Half:
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 
-    looser = staticmethod(disk_limits.looser)
+    explain_loosening = staticmethod(disk_limits.explain_loosening)
 
 
 class SumNode(Node):
@@ -79,7 +79,7 @@ class SumNode(Node):
         round = wire.unpack_round(message, self.identity.site_key, where, ROUND_BYTES)
         return round, wire.name_of(round)
 
-    def heard(self, where, message, read, now_ms=None):
+    def handle(self, where, message, read, now_ms=None):
         """Return the frames that answer a message, [] where there is none; see `refusal`.
 
         read(grid) must return the cell (x, y), or what else the Round's kind reads.
@@ -88,7 +88,7 @@ class SumNode(Node):
         try:
             if where == self._asks:
                 return self._join(message, read, now_ms)
-            return self._member.heard(message, where == self.topics[1])
+            return self._member.handle(message, where == self.topics[1])
         except Refused as why:
             self.refusal = "it keeps out of the secure sum of this round (%s)" % why
         except wire.Fault as why:
@@ -103,7 +103,7 @@ class SumNode(Node):
 
     def meta(self):
         """Return what the device says of itself, for its retained `meta` topic: nothing it saw."""
-        return meta(self.identity, self.budget, self._joined, self.half)
+        return describe_device(self.identity, self.budget, self._joined, self.half)
 
     def _join(self, message, read, now_ms):
         """Return the join of a Round; [] for the one that was joined already."""
@@ -157,17 +157,17 @@ class SumNode(Node):
             round.number,
             p.threshold - p.colluders,
             16 if p.bits <= 16 else max(p.bits, 32),
-            self.half.of.length(round),
+            self.half.of.count_sums(round),
             ADJACENCIES[p.replace],
         )
 
     def _numbers(self, round, read, rng):
         """Return marks and noise; where the sensor fails, noise alone."""
         of = self.half.of
-        numbers = of.noise(round, rng)
+        numbers = of.draw_noise(round, rng)
         try:
             reading = Reading(self.identity.sensor, tuple(read(round.grid)))
-            found = of.marks(round, reading, rng)
+            found = of.make_marks(round, reading, rng)
         except KeyboardInterrupt:  # of who tries it at a terminal
             raise
         except BaseException:  # whatever a driver does; never with the place, nor that it has none

@@ -24,42 +24,42 @@ from .thermal_half import veil as veil
 
 def report(round, reading, rng):
     """Return the payload of a Reading: each value clamped, then blurred from `rng`."""
-    return veil(round, reading, noise(round, len(reading.values), rng))
+    return veil(round, reading, draw_noise(round, len(reading.values), rng))
 
 
 def unveil(round, payload, rng, tables=None):
     """Return the Reading behind a payload, for who can repeat its stream: a key holder.
 
     Exact, bit for bit, for readings within the clamp. What comes out is private. tables: as for
-    `noise`.
+    `draw_noise`.
     """
-    drawn = noise(round, len(payload) - 1, rng, tables)
+    drawn = draw_noise(round, len(payload) - 1, rng, tables)
     return Reading(payload[0], tuple([y - z for y, z in zip(payload[1:], drawn)]))
 
 
-def noise(round, count, rng, tables=None):
+def draw_noise(round, count, rng, tables=None):
     """Return the noise of a report of `count` readings, drawn as a device draws it.
 
-    tables: of `source`, for who asks often; made anew if None.
+    tables: of `find_tables`, for who asks often; made anew if None.
     """
     variance = params_of(round).variance
     if tables is None:
-        tables = source(round, count)
+        tables = find_tables(round, count)
     elif tables.variance != (variance, 1):
         raise ValueError(
             "tables of variance %d/%d came for round %d, whose noise has %d: it would be other "
-            "noise. Take those of `source`" % (tables.variance + (round.number, variance))
+            "noise. Take those of `find_tables`" % (tables.variance + (round.number, variance))
         )
     return draw(variance, count, rng, tables)
 
 
-def source(round, count):
+def find_tables(round, count):
     """Return the tables that a report of `count` readings gets its noise from, None for none."""
     if not table_bits(round):
         return None
     from ..core import table  # which takes memory, for who needs them
 
-    return table.source(params_of(round).variance, table_bits(round), count)
+    return table.find_tables(params_of(round).variance, table_bits(round), count)
 
 
 def release(round, payloads, rng):

@@ -75,7 +75,7 @@ def bits(round):
 def draw(variance, count, rng, source=None):
     """Return the noise of `count` readings; it depends on no reading, so draw it ahead.
 
-    source: tables of this variance, of `table.source`, or None for exact noise.
+    source: tables of this variance, of `table.find_tables`, or None for exact noise.
     """
     if source is not None:
         noise = [0] * count

@@ -30,10 +30,10 @@ import asyncio
 import json
 
 from ..core import compat, wire
-from ..core.compat import free_heap, spread
+from ..core.compat import draw_jitter, free_heap
 from ..core.node import Node
 from ..mechanisms import USUAL
-from .link import within
+from .link import wait_for_event
 from .ticker import Ticker
 
 SOON_MS = 50  # after a frame has gone the next noise is drawn
@@ -131,7 +131,7 @@ class Device:
         try:
             while True:
                 self._news.clear()
-                await within(self._look(), self._news)
+                await wait_for_event(self._look(), self._news)
                 if talking.done():  # by a fault, which is not to be silent for ever
                     await talking
         finally:
@@ -181,7 +181,7 @@ class Device:
             self._watchdog.feed()
         link, ticker, clock = self._client.link, self._ticker, self._uptime
         if not ticker.waits and 0 < self._quiet_ms - clock.now_ms() <= clock.EARLY_MS:
-            clock.stay(self._quiet_ms)
+            clock.block_until(self._quiet_ms)
         drawn, read, begun_ms = self.node.ahead.drawn, self.node.ahead.seq, clock.now_ms()
         budget = self.node.budget
         held_back = self.waits or self._heard or link.busy
@@ -195,7 +195,7 @@ class Device:
         elif not ticker.waits:
             return BUSY_MS
         if ticker.due_ms is not None and ticker.due_ms - clock.now_ms() <= clock.EARLY_MS:
-            clock.stay(ticker.due_ms)
+            clock.block_until(ticker.due_ms)
         frame = ticker.poll(clock.now_ms())
         due_ms = ticker.due_ms  # of a frame that waits
         if due_ms is not None:
@@ -221,14 +221,14 @@ class Device:
         """Give out what is due of a secure sum; return for how many milliseconds nothing is."""
         while self._sums and self._sums[0][0] <= clock.now_ms() + clock.EARLY_MS:
             due_ms, frames = self._sums.pop(0)
-            clock.stay(due_ms)
+            clock.block_until(due_ms)
             self._talker.sums += frames
         return max(self._sums[0][0] - clock.now_ms(), 1) if self._sums else SOON_MS
 
     def _hear(self, topic, payload, at_ms):
         """Work on a message that came at `at_ms`."""
         if self._adds and (topic == self._round or topic in self.node.topics):
-            frames = self.node.heard(topic, payload, self._read, at_ms)
+            frames = self.node.handle(topic, payload, self._read, at_ms)
             if topic == self._round and frames:
                 self._talker.sums = []  # of an earlier round, which nobody waits for
             if frames:
@@ -328,7 +328,7 @@ class Talker:
         frame, self.extra = self.extra, None
         oldest = self._ring.oldest()
         if oldest and (oldest != self._sent or now_ms >= self._again_ms):
-            self._sent, self._again_ms = oldest, now_ms + AGAIN_MS + spread(AGAIN_MS)
+            self._sent, self._again_ms = oldest, now_ms + AGAIN_MS + draw_jitter(AGAIN_MS)
             frame = oldest
         if frame:
             return await self._publish("data", frame, False)

@@ -14,7 +14,7 @@
 
 import asyncio
 
-from ..core.compat import spread
+from ..core.compat import draw_jitter
 
 
 class Fault(ValueError):
@@ -87,7 +87,7 @@ class Link:
 
     async def _hushed(self):
         if self._clock is not None:
-            await until(self._clock, self._due_ms)
+            await wait_until(self._clock, self._due_ms)
 
     async def _write(self, packet):
         if self._writer is None or self.ended.is_set():
@@ -137,7 +137,7 @@ else:
     from ..cpython import within_ms as within_ms
 
 
-async def within(ms, event):
+async def wait_for_event(ms, event):
     """Wait for an event, for so long at most; say whether it is set."""
     try:
         await within_ms(ms, event.wait())
@@ -146,12 +146,12 @@ async def within(ms, event):
     return event.is_set()
 
 
-async def until(clock, due_ms):
+async def wait_until(clock, due_ms):
     """Return when a `compat.Uptime` comes to this millisecond, or at once where it has passed."""
     while True:
         left_ms = due_ms - clock.EARLY_MS - clock.now_ms()
         if left_ms <= 0:
-            return clock.stay(due_ms)
+            return clock.block_until(due_ms)
         await sleep_ms(left_ms)
 
 
@@ -169,4 +169,4 @@ class Pauses:
             self._next_ms = self.least_ms
         pause_ms = self._next_ms
         self._next_ms = min(2 * pause_ms, self.most_ms)
-        await within(pause_ms + spread(pause_ms), event)
+        await wait_for_event(pause_ms + draw_jitter(pause_ms), event)

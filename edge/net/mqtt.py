@@ -16,7 +16,7 @@
 
 import asyncio
 
-from .link import Fault, Link, Pauses, sleep_ms, within
+from .link import Fault, Link, Pauses, sleep_ms, wait_for_event
 
 CONNACK = 2
 PUBLISH = 3
@@ -243,7 +243,7 @@ class Client:
         """
         self._stopping.set()
         if self.link.up and await self.link.send(DISCONNECT):
-            await within(GOODBYE_MS, self.link.ended)
+            await wait_for_event(GOODBYE_MS, self.link.ended)
         self.link.end("stopped")
 
     async def publish(self, topic, payload, qos=0, retain=False):
@@ -258,7 +258,7 @@ class Client:
             return link.up and await link.send(packet)
         while self._flight and self._flight.what != what:
             self._room.clear()
-            if not await within(link.wait_ms, self._room):
+            if not await wait_for_event(link.wait_ms, self._room):
                 self._overdue(self._flight)  # whoever gave it up, it is in the way
                 return False
         flight = self._flight
@@ -268,7 +268,7 @@ class Client:
             flight = self._flight = Flight(mid, what, packet, asyncio.Event())
         if link.up and not flight.sent:
             await link.send(flight.pack())
-        if await within(link.wait_ms, flight.landed):
+        if await wait_for_event(link.wait_ms, flight.landed):
             return True
         self._overdue(flight)
         return False
@@ -307,7 +307,7 @@ class Client:
             works = (self._listen(reader, self._life), self._beat(self._life))
             tasks = [asyncio.create_task(self._guarded(work)) for work in works]
             said = await self.link.send(self._hello)
-            if not said or not await within(self.link.wait_ms, self._greeted):
+            if not said or not await wait_for_event(self.link.wait_ms, self._greeted):
                 raise OSError("the broker does not greet us")
             await self._begin()
             await self.link.ended.wait()

@@ -106,7 +106,7 @@ def count_frame_bytes(mechanism: Any, round: Any, numbers: int | None = None) ->
     count, bits = 1 + (numbers or mechanism.vector_length(round)), mechanism.bits(round)
     payload: Any = [0] * count
     if mechanism.trust == "central":
-        payload, bits = bytes(central.sealed_bytes(count)), 0
+        payload, bits = bytes(central.count_sealed_bytes(count)), 0
     report = Report(wire.name_of(round), "node-00", 1, 1, payload)
     topic = wire.topic("lab", report.sender, "data")
     return len(wire.pack_report(report, bytes(32), topic, bits))

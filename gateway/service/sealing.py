@@ -189,12 +189,12 @@ def open_sealed_report(
     Source: RFC 9180, Section 5.1; the key schedule is the device's own, `edge.mechanisms.central`.
     """
     sealed: bytes = report.payload
-    info, aad = central.bound(plan, site, device.name, report.epoch, report.seq)
+    info, aad = central.bind_report(plan, site, device.name, report.epoch, report.seq)
     enc = sealed[: central.ENC]
     try:
         shared = private.exchange(X25519PublicKey.from_public_bytes(enc))
         secrets = device.seal_key, device.key_id, info
-        key, nonce = central.schedule(shared, enc, plan.key, *secrets)
+        key, nonce = central.derive_key_nonce(shared, enc, plan.key, *secrets)
         plain = ChaCha20Poly1305(key).decrypt(nonce, sealed[central.ENC :], aad)
     except (InvalidTag, ValueError):  # ValueError: a public key of low order, or none
         return None
@@ -205,7 +205,7 @@ def count_sealed_bytes(plan: Any) -> int:
     """Return how long a sealed report to a Round is; 0 where it has no key, and they are open."""
     if not hasattr(plan, "key"):
         return 0
-    return int(central.sealed_bytes(central.module_of(plan.mechanism).numbers(plan)))
+    return int(central.count_sealed_bytes(central.module_of(plan.mechanism).count_numbers(plan)))
 
 
 def _nested(folder: Path, other: Path) -> bool:

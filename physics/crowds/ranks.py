@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from edge.core.records import Release, Round
-from edge.mechanisms.ranks import blur, params_of
+from edge.mechanisms.ranks import add_noise, params_of
 
 
 def release_many(round: Round, places: ArrayLike, rng: Any) -> Release:
@@ -43,4 +43,4 @@ def release_many(round: Round, places: ArrayLike, rng: Any) -> Release:
     sums: list[int] = []
     if ordered.size:
         sums = [int(one) for one in np.add.reduceat(ordered.astype(np.int64), starts)]
-    return Release(round, blur(round, sums, rng), users)
+    return Release(round, add_noise(round, sums, rng), users)

@@ -32,8 +32,8 @@ _RARE = 24  # exponent from which on a digit is left to the tail
 def sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) -> Whole:
     """Return the noise of `parts` devices on each of so many numbers, `divisor` to one noise.
 
-    The law of `edge.core.shares.shares` with `pieces=parts`, in a time that hardly grows with the
-    devices.
+    The law of `edge.core.shares.draw_shares` with `pieces=parts`, in a time that hardly grows
+    with the devices.
     """
     whole, rest = divmod(parts, divisor)
     found = np.zeros(length, dtype=np.int64)
@@ -43,7 +43,7 @@ def sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) ->
         found -= _geometric(length, whole, num, den, bits, rng)
     if rest:
         found += np.array(
-            shares.shares(length, divisor, num, den, rng, pieces=rest), dtype=np.int64
+            shares.draw_shares(length, divisor, num, den, rng, pieces=rest), dtype=np.int64
         )
     return found
 

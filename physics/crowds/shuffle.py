@@ -25,7 +25,14 @@ from typing import Any, NamedTuple
 
 from edge.core.records import Release, Round
 from edge.core.shares import polya
-from edge.mechanisms.pyramid import NAME, epsilons, gather_values, levels, params_of, within
+from edge.mechanisms.pyramid import (
+    NAME,
+    epsilons,
+    gather_values,
+    list_squares,
+    params_of,
+    unpack_levels,
+)
 
 __all__ = ["NAME", "analyse", "coordinates", "cost", "messages", "modulus", "shares"]
 
@@ -44,7 +51,9 @@ def coordinates(round: Round) -> list[tuple[int, int]]:
     """Return every square of every measured level, as (k, square)."""
     p = params_of(round)
     return [
-        (k, square) for k in range(len(p.weights)) for square in within(round.grid, p.first + k)
+        (k, square)
+        for k in range(len(p.weights))
+        for square in list_squares(round.grid, p.first + k)
     ]
 
 
@@ -96,7 +105,7 @@ def messages(
         split, mod: of `shares` and `modulus`.
     """
     p = params_of(round)
-    own, scales = levels(round, payload), epsilons(round)
+    own, scales = unpack_levels(round, payload), epsilons(round)
     found = []
     for at, (k, square) in enumerate(coordinates(round)):
         num, den = scales[k][0], scales[k][1] * p.units

@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from edge.core.pixels import baseline
+from edge.core.pixels import find_baseline
 
 from .. import places
 from .presets import FINEST, Preset
@@ -166,10 +166,10 @@ def _check_times(over_s: float, lag_s: float) -> None:
 def median_counts(looks: Sequence[Counts]) -> Counts:
     """Return the middle count of each sensor over looks; None where it never answered.
 
-    Source: `edge.core.pixels.baseline`, for a device that answers every time.
+    Source: `edge.core.pixels.find_baseline`, for a device that answers every time.
     """
     heard = [[count for count in of if count is not None] for of in zip(*looks, strict=True)]
-    return tuple(baseline([[count] for count in of])[0] if of else None for of in heard)
+    return tuple(find_baseline([[count] for count in of])[0] if of else None for of in heard)
 
 
 def complete_levels(level: Counts) -> tuple[int, ...]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from edge.core.grid import depth
 from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms.pyramid import NAME as NAME
-from edge.mechanisms.pyramid import params_of, within
+from edge.mechanisms.pyramid import list_squares, params_of
 
 from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
@@ -134,7 +134,7 @@ def fit_parts(name: str, release: Release) -> Floats:
         return spread_leaves(
             fit_least_squares(nodes, p.weights, float(release.reports * p.units)), grid
         )
-    squares = within(grid, p.first)
+    squares = list_squares(grid, p.first)
     if len(p.weights) != 1 or len(release.values) != len(squares):
         raise ValueError(
             f"dense takes all squares of one level but the release has {len(release.values)} "

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from edge.core.grid import depth
 from edge.core.records import Grid, Release
-from edge.mechanisms.pyramid import children, fullest, params_of, within
+from edge.mechanisms.pyramid import list_children, list_squares, params_of, pick_fullest
 
 Floats = NDArray[np.float64]
 Segment = tuple[int, int, float]
@@ -80,14 +80,14 @@ def read_tree(release: Release) -> list[list[Node]]:
     round = release.round
     p = params_of(round)
     values, found = iter(release.values), []
-    squares = within(round.grid, p.first)
+    squares = list_squares(round.grid, p.first)
     for level in range(p.first, p.first + len(p.weights)):
         noisy = list(islice(values, len(squares)))
         if len(noisy) != len(squares) or not all(type(z) is int for z in noisy):
             raise _misfit(release)
         deepest = level == p.first + len(p.weights) - 1
-        kept = fullest(squares, noisy, p.kept)
-        below = [] if deepest else children(round.grid, level, kept)
+        kept = pick_fullest(squares, noisy, p.kept)
+        below = [] if deepest else list_children(round.grid, level, kept)
         own: dict[int, list[int]] = {}
         for index, child in enumerate(below):
             above = ((child >> (level + 2)) << level) + ((child & ((2 << level) - 1)) >> 1)

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from edge.core.records import Guarantee, Release, Round
 from edge.mechanisms import pyramid, pyramid_sum
-from edge.mechanisms.pyramid_sum import LONGEST, Params, length, levels, params_of
+from edge.mechanisms.pyramid_sum import LONGEST, Params, count_sums, list_levels, params_of
 from edge.mechanisms.pyramid_sum import NAME as NAME
 
 from ..fields import COLLUDERS, DROPOUT, SHARD, check_releases, describe
@@ -105,13 +105,14 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         compute_weights(count),
     )
     round = Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query))
-    rate_num, rate_den = min(pyramid_sum.rates(round), key=lambda rate: rate[0] / rate[1])
+    rate_num, rate_den = min(pyramid_sum.list_rates(round), key=lambda rate: rate[0] / rate[1])
     params = params._replace(bits=count_bits(shard, query.units, Fraction(rate_den, rate_num)))
     round = round._replace(params=_flat(params))
-    if length(round) > LONGEST:
+    if count_sums(round) > LONGEST:
         raise ValueError(
-            f"the measured levels have {length(round)} squares but a sum has at most {LONGEST} "
-            'numbers. Take estimator "auto", which measures fewer levels, or larger cells.'
+            f"the measured levels have {count_sums(round)} squares but a sum has at most "
+            f'{LONGEST} numbers. Take estimator "auto", which measures fewer levels, or larger '
+            "cells."
         )
     return round
 
@@ -150,7 +151,7 @@ def to_pyramid_release(query: Query, release: Release) -> Release:
         ValueError: it has not a whole number for every square.
     """
     round = release.round
-    p, squares = params_of(round), levels(round)
+    p, squares = params_of(round), list_levels(round)
     if len(release.values) != sum(map(len, squares)):
         raise ValueError(
             f"round {round.number} released {len(release.values)} values but must release one for "

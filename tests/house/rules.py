@@ -93,7 +93,7 @@ def chance(node: ast.AST) -> Found:
     yield from barred(node, CHANCE)
     match node:
         case ast.Attribute(attr=word) | ast.Name(id=word) | ast.alias(name=word):
-            if word in {"urandom", "getrandbits", "os_entropy", "spread", "Tape"}:
+            if word in {"urandom", "getrandbits", "os_entropy", "draw_jitter", "Tape"}:
                 yield node.lineno, f"random bits from {word}"
         case ast.FunctionDef(name="below" | "bits") if len(node.args.args) == 2 and (
             node.args.args[0].arg == "self"
@@ -218,7 +218,7 @@ def trusting(node: ast.AST) -> Found:
 # The last are of a build, and names for the outside: on no board.
 BOARDS = ("board", "linux", "manifest.py", "entropy.py", "noise.py")
 HOST = ("audit", "cli")  # run by hand where nobody measures how long they take
-WAITS = ("random bits from spread",)  # how long to wait, and what comes of that is no noise
+WAITS = ("random bits from draw_jitter",)  # how long to wait, and what comes of that is no noise
 
 
 class Rule(NamedTuple):

@@ -43,8 +43,8 @@ x = os.urandom(4)
 u = getattr(os, "x").getrandbits(8)
 from .entropy import Tape
 from .compat import os_entropy
-from .compat import spread
-z = compat.spread(9)
+from .compat import draw_jitter
+z = compat.draw_jitter(9)
 class Mine:\n    def below(self, n): return 0
 """
 CLOCKS = """
@@ -191,7 +191,7 @@ def test_what_a_file_may_have_is_what_it_has(rule: rules.Rule, place: str) -> No
         ("core/compat.py", "import random"),
         ("core/compat.py", "import machine"),
         ("core/entropy.py", "from os import urandom"),
-        ("core/noise.py", "from .compat import spread"),
+        ("core/noise.py", "from .compat import draw_jitter"),
     ],
 )
 def test_a_file_that_may_have_one_thing_may_not_have_another(place: str, line: str) -> None:

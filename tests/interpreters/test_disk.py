@@ -295,7 +295,7 @@ while True:
     head = file.read(5)  # whether it came to the shard, and its length
     if not head:
         break
-    sent(member.heard(file.read(int.from_bytes(head[1:], "big")), head[0] == 1))
+    sent(member.handle(file.read(int.from_bytes(head[1:], "big")), head[0] == 1))
 """
 
 

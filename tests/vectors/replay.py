@@ -163,7 +163,7 @@ def sealed_frame(case):
         return "does not come back"
     who = rootkeys.identity(site, name, root, site_key, case["payload"][0], central="tally")
     counters = case["epoch"], case["seq"]
-    info, aad = central.bound(round, site, name, *counters)
+    info, aad = central.bind_report(round, site, name, *counters)
     plain = central.pack_padded(case["payload"], case["numbers"])
     fresh = secret, crypto.x25519(secret, crypto.BASE)
     sealed = central.seal(fresh, key, who.seal_key, who.key_id, info, aad, plain)
@@ -173,7 +173,9 @@ def sealed_frame(case):
     )
     report = post.unpack_report(frame, who.mac_key, data, name)
     shared = crypto.x25519(private, report.payload[:32])
-    seal = central.schedule(shared, report.payload[:32], key, who.seal_key, who.key_id, info)
+    seal = central.derive_key_nonce(
+        shared, report.payload[:32], key, who.seal_key, who.key_id, info
+    )
     if central.unpack(crypto.unseal(*(seal + (report.payload[32:], aad)))) != case["payload"]:
         return "does not open"
     return [hexed(message), hexed(wire.name_of(round)), hexed(frame)]
@@ -188,20 +190,20 @@ def sum_keys(case):
     static, fresh = [[crypto.Secret(unhex(one)) for one in case[word]] for word in ("d", "c")]
     lines = []
     for word in ("sigma", "b"):
-        numbers = [secure_sum.number(int(one, 16)) for one in case[word][:t]]
+        numbers = [secure_sum.pack_number(int(one, 16)) for one in case[word][:t]]
         lines.append(b"".join(numbers))
-    sigma, b = [secure_sum.secret_of(line) for line in lines]
+    sigma, b = [secure_sum.recover_secret(line) for line in lines]
     pair = secure_sum.pair_key(static[0].agree(static[1].public), 0, 1)
     publics = fresh[0].public, fresh[1].public
     q = secure_sum.box_key(*((pair, fresh[1].agree(publics[0]), sid) + publics))
-    own = crypto.Secret(secure_sum.scalar(sigma, sid, 0)).public
-    shares = [secure_sum.number(secure_sum.share(line, 1)) for line in lines]
+    own = crypto.Secret(secure_sum.derive_scalar(sigma, sid, 0)).public
+    shares = [secure_sum.pack_number(secure_sum.evaluate(line, 1)) for line in lines]
     bound = secure_sum.aad(sid, 0, 1, own)
-    box = crypto.seal(secure_sum.to_key(q, 0, 1), bytes(12), b"".join(shares), bound)
-    decided = sha256(sid + secure_sum.chosen(range(0, 12, 5), 12))
+    box = crypto.seal(secure_sum.one_way_key(q, 0, 1), bytes(12), b"".join(shares), bound)
+    decided = sha256(sid + secure_sum.pack_places(range(0, 12, 5), 12))
     made = [pair, q, own, box, secure_sum.mask_key(pair, sid, 1, 0)]
     made += [secure_sum.self_key(b, sid, 0), secure_sum.commitment(b, sid, 0)]
-    made += [secure_sum.with_tag(q, 0, 1), secure_sum.set_tag(q, 1, 0, decided)]
+    made += [secure_sum.make_mask_tag(q, 0, 1), secure_sum.make_set_tag(q, 1, 0, decided)]
     return [hexed(one) for one in made]
 
 

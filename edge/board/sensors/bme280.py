@@ -10,8 +10,8 @@ A result of 0x80000 says that nothing was measured, and is a true one too (26.46
 worked trim); a device silent at one temperature alone would tell it. So 0xF4 is asked instead.
 
 It rounds twice. The formula takes seventeen of the bits, and from one of those to the next it
-goes by 2.7 mK in the worked example, and by 3.1 at the most (`widest`). A chip whose calibration
-lets that be more than `behind` is refused. Hundredths are rounded from there.
+goes by 2.7 mK in the worked example, and by 3.1 at the most (`find_widest_step`). A chip whose
+calibration lets that be more than `behind` is refused. Hundredths are rounded from there.
 
 Source: Bosch Sensortec, BME280 data sheet BST-BME280-DS002, sections 4.2 and 5.4, appendix 9.1;
 BMP280 data sheet BST-BMP280-DS001, section 3.12, for the worked example.
@@ -49,7 +49,7 @@ class Sensor:
         raw = bus.fill(i2c, address, CALIBRATION, bytearray(6))
         words = [raw[i] | raw[i + 1] << 8 for i in (0, 2, 4)]
         self._trim = words[0], bus.to_signed(words[1], 16), bus.to_signed(words[2], 16)
-        if widest(self._trim) > FINE:
+        if find_widest_step(self._trim) > FINE:
             raise ValueError(bus.RUBBISH)
 
     def counts(self):
@@ -76,7 +76,7 @@ def compensate(found, trim):
     return fine + ((((found >> 4) - first) * ((found >> 4) - first) >> 12) * third >> 14)
 
 
-def widest(trim):
+def find_widest_step(trim):
     """Return by how much `compensate` goes at most from one result to the next.
 
     By |second| / 2**11 and by 33 |third| / 2**14, for the squares of neighbours of 16 bits are at

@@ -57,7 +57,7 @@ class Sensor:
             if count < ROOM:
                 break
         if fix:
-            return plane.millimetres(self._plane, fix)
+            return plane.to_millimetres(self._plane, fix)
         if self._clock.now_ms() - (self._heard_ms or 0) > SILENT_MS:
             raise OSError(bus.GONE)
         return False if self._heard_ms is None else None
@@ -84,14 +84,14 @@ class Sensor:
                 self._size += 1
             return None
         size, self._size = self._size, -1
-        fix = fix_of(self._sentence[:size])
+        fix = parse_fix(self._sentence[:size])
         if fix is SPOILT:
             return None
         self._heard_ms = self._clock.now_ms()
         return fix
 
 
-def fix_of(line):
+def parse_fix(line):
     """Return (latitude, longitude) of a sentence, north and east positive; None if it has none.
 
     SPOILT where the line is no whole sentence. line: the bytes between $ and the line's end.

@@ -20,7 +20,7 @@ def objection(plane):
     return "its plane is not %d whole numbers" % NUMBERS
 
 
-def millimetres(plane, fix):
+def to_millimetres(plane, fix):
     """Return (x, y) of a fix in millimetres from the grid's corner; it may lie far outside.
 
     The shorter way round the earth is taken, so the grid may lie across the 180th meridian.

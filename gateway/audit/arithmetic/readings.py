@@ -152,10 +152,10 @@ def _measure_gap(
     one, other = levels(), levels()
     for _ in range(3 * READINGS):  # as if the window had no end
         # What were sent if they changed places now; but then they go on as before.
-        told = one.less(seen[1], exponent + last), other.less(seen[0], exponent + last)
+        told = one.subtract(seen[1], exponent + last), other.subtract(seen[0], exponent + last)
         most = max(most, sum((a - b) ** 2 for a, b in zip(*told, strict=True)))
         for level, world in zip((one, other), there, strict=True):
-            level.less(world, exponent + finer)
+            level.subtract(world, exponent + finer)
             level.follow()
     return most / 4**last
 
@@ -175,6 +175,6 @@ def _on_a_device(round: Any, effort: Effort) -> Iterator[Claim]:
         (2, round, 7),
     ):
         device.ask(number, [value], asked)
-        moves.append(1000 - level.less((1000,), exponent)[0])
+        moves.append(1000 - level.subtract((1000,), exponent)[0])
     sentence = "a level moves once for each Round that is answered, by the reading that was sent"
     yield claim_fact(sentence, moves == [5, 5, 5, 5, 5, 7], samples=len(moves), detail=str(moves))

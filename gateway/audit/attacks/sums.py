@@ -79,7 +79,7 @@ class Shard:
         for to, message in sent:
             for place in self.members if to is None else (to,):
                 try:
-                    said[place] = self.members[place].heard(message, to is None)
+                    said[place] = self.members[place].handle(message, to is None)
                 except Refused as why:
                     refused[place] = str(why)
         return said, refused
@@ -96,7 +96,7 @@ class Shard:
         """Return a set that these are said to be in, as the site signs it."""
         sid = agreed.sid_of(_body(number), self.shard.digest)
         where = shard_topic(SITE, self.shard.number)
-        return bytes(agreed.pack(SET, sid, {3: agreed.chosen(places, SIZE)}, SITE_KEY, where))
+        return bytes(agreed.pack(SET, sid, {3: agreed.pack_places(places, SIZE)}, SITE_KEY, where))
 
     def sum_of(self, places: Sequence[int]) -> list[int]:
         """Return the sum of what these brought."""
@@ -187,7 +187,7 @@ def _split(effort: Effort) -> Claim:
     said: Frames = {}
     for place, member in town.members.items():
         if place:
-            said[place] = member.heard(whole if place % 2 else without, True)
+            said[place] = member.handle(whole if place % 2 else without, True)
     given = [_reveal(town, gateway, place, said) for place in said]
     sentence = "no device gives shares where its neighbours were told different sets"
     return claim_none(
@@ -211,7 +211,7 @@ def _reveal(town: Shard, gateway: ShardSum, place: int, said: Frames) -> bytes |
         who.append(at[j])
         bear.append(borne[own : own + agreed.TAG])
         know.append(confirmed[tag : tag + agreed.TAG])
-    bits = agreed.chosen(who, len(near))
+    bits = agreed.pack_places(who, len(near))
     fields = {3: bits, 4: b"".join(bear), 5: bits, 6: b"".join(know)}
     where = wire.topic(SITE, town.shard.members[place], "told")
     message = agreed.pack(agreed.TAGS, sid, fields, town.keys[place].config_key, where)
@@ -346,7 +346,7 @@ def _claim_paid() -> Iterator[Claim]:
             who, held = next((who, held) for who, held in devices if who.name == name)
             message = bytes(post.pack_round(round, made.secrets.site_key, where))
             node = SumNode(who, held, round.mechanism, ciphers)
-            return node.heard(where, message, lambda grid: (0, 0)), held.left
+            return node.handle(where, message, lambda grid: (0, 0)), held.left
 
         round: Any = mechanism.plan(query, ())
         params = list(round.params)

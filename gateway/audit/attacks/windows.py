@@ -134,7 +134,7 @@ def _beside_others(
     who = Summed(*parts)
     module = module_of(round.mechanism)
     params = module.params_of(round)
-    bits, length = 16 if params.bits <= 16 else 32, module.length(round)
+    bits, length = 16 if params.bits <= 16 else 32, module.count_sums(round)
 
     def made(root: bytes, **kept: Any) -> Device:
         for at, name in enumerate(others, 1):
@@ -148,7 +148,7 @@ def _beside_others(
         """Return its masked numbers, or what it said instead of an earlier step."""
         asked, signed = sign_round_as(round, number)
         where = wire.round_topic(SITE, round.mechanism)
-        said = {0: device.node.heard(where, signed, read)}
+        said = {0: device.node.handle(where, signed, read)}
         if not said[0]:
             return None
         body, divisor = wire.round_body(asked), params.threshold - params.colluders
@@ -163,9 +163,9 @@ def _beside_others(
             said = {}
             for to, words in gateway.end_step():
                 if to:
-                    said[to] = members[to].heard(words, False)
+                    said[to] = members[to].handle(words, False)
                 else:
-                    said[0] = device.node.heard(device.node.topics[0], words, read)
+                    said[0] = device.node.handle(device.node.topics[0], words, read)
         return said.get(0) or None
 
     return made, ask

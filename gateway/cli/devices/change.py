@@ -123,7 +123,7 @@ class DeviceFiles:
         name = held.identity.name
         with budgets.open_slot_folder(self.path.with_name(budgets.STATE)) as place:
             try:
-                record = Copies(place(name), held.identity.state_key).newest()
+                record = Copies(place(name), held.identity.state_key).read_newest()
             except Lost as fault:
                 raise OperatorFault(
                     f"the budget of {name} cannot be read ({fault}); a board with its keys might "

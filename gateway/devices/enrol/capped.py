@@ -96,7 +96,7 @@ def tighten_limits(last: Any, wished: Any) -> tuple[Any, str]:
 
     A device takes no smaller square and no smaller variance, whatever they mean: so a cap of 1/2
     after one of 3/4 is written with the squares of 3 and of 6. A smaller cap makes each answer
-    cheaper, and the budget must have fallen with it: see `disk_limits.looser`.
+    cheaper, and the budget must have fallen with it: see `disk_limits.explain_loosening`.
     """
     top, bottom = isqrt(wished.square), isqrt(wished.variance)
     times = max(-(-isqrt(last.square) // top), -(-isqrt(last.variance) // bottom), 1)
@@ -107,7 +107,9 @@ def tighten_limits(last: Any, wished: Any) -> tuple[Any, str]:
             "that a device takes after those it holds, and it counts in nothing else; ask for an "
             "epsilon of fewer digits, or enrol it again"
         )
-    return wider, tightening.looser(last, wider) or disk_limits.looser(last, wider)
+    return wider, tightening.explain_loosening(last, wider) or disk_limits.explain_loosening(
+        last, wider
+    )
 
 
 def check_limits_match(wished: Any, held: Mapping[str, Any]) -> None:

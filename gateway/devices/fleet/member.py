@@ -30,7 +30,7 @@ class Uptime:
         """Return milliseconds that only go forward; Linux counts them from its start."""
         return time.monotonic_ns() // 1_000_000
 
-    def stay(self, due_ms: int) -> None:
+    def block_until(self, due_ms: int) -> None:
         """Return: the loop has waited long enough already."""
 
 

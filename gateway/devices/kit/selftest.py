@@ -23,7 +23,7 @@ from edge.core import entropy, wire
 from edge.core.budget import COUNT, Budget, Limits
 from edge.core.node import Node
 from edge.core.records import Grid, Guarantee, Reading, Report, Round
-from edge.core.shares import shares
+from edge.core.shares import draw_shares
 from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
 from edge.mechanisms import disk_half, disk_limits, footprint, secure_sum
@@ -239,7 +239,7 @@ seed = unhexlify(%r)
 own = crypto.Secret(seed)
 key = own.agree(unhexlify(%r))
 made = own.public + key + crypto.seal(key, secure_sum.NONCE, key, seed)
-made += crypto.aes(key, secure_sum.counters(0, 64))
+made += crypto.aes(key, secure_sum.make_counters(0, 64))
 noise = shares(20, 7, 1, 2, Tape(seed))
 {_HEAP}
 print("made", hexlify(made).decode(), " ".join([str(one) for one in noise]))
@@ -257,8 +257,8 @@ def compare_masks(board: Board) -> SelftestResult:
     own = ciphers.Secret(seed)
     key = own.agree(other)
     made = own.public + key + ciphers.seal(key, secure_sum.NONCE, key, seed)
-    made += ciphers.aes(key, secure_sum.counters(0, 64))
-    noise = shares(20, 7, 1, 2, entropy.Tape(seed))
+    made += ciphers.aes(key, secure_sum.make_counters(0, 64))
+    noise = draw_shares(20, 7, 1, 2, entropy.Tape(seed))
     if lines.get("made") != " ".join([made.hex(), *map(str, noise)]):
         raise BoardFault(
             f"{board.where} makes other masks or other noise from test data than this machine; "
@@ -321,13 +321,13 @@ WHOLE = "a part of a count would show in whether an answer comes. Return the con
 def tells(machine):
     from edge.board import places
     from edge.board.sensors.bus import GONE
-    sensor = places.of_board(held, machine)
+    sensor = places.open_on_board(held, machine)
     for _ in range(40):
         sensor.poll()
-        if sensor.seen() == (True, True):
+        if sensor.find_state() == (True, True):
             break
         time.sleep_ms(100)
-    there, known = sensor.seen()
+    there, known = sensor.find_state()
     print("place", "known" if known else "unknown")
     if not there:
         raise OSError(GONE)
@@ -347,7 +347,8 @@ try:
     if %r:
         tells(machine)
     else:
-        ways = drivers.i2c(machine), drivers.one_wire(machine), drivers.analog(machine)
+        makes = drivers.make_i2c_opener, drivers.make_one_wire_opener, drivers.make_analog_opener
+        ways = [make(machine) for make in makes]
         begun = time.ticks_ms()
         sensor = drivers.open_sensor(held.driver, *ways)
         spent = time.ticks_diff(time.ticks_ms(), begun)

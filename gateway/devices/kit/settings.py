@@ -205,7 +205,7 @@ def check_sum_tick(held: BoardFile, own: dict[str, Any], asked: Any) -> None:
     half = module_of(held.mechanism)
     streams = [_Counting(Tape(bytes([nth]))) for nth in range(TRIALS)]
     for one in streams:
-        half.noise(asked, one)
+        half.draw_noise(asked, one)
     mechanism = find_mechanism(held.mechanism)
     first = mechanism.vector_length(asked)
     numbers = max(first, mechanism.vector_most(asked) if mechanism.vector_most else 0)

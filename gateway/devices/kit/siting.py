@@ -112,7 +112,7 @@ def measure_plane_error_mm(site: Site, made: list[int]) -> float:
         for x, y in ((part, 0), (part, 8), (0, part), (8, part)):
             here = x * site.width_mm / 8, y * site.height_mm / 8
             latitude, longitude = site.find_position(*here)
-            found = plane.millimetres(made, (round(latitude * 1e7), round(longitude * 1e7)))
+            found = plane.to_millimetres(made, (round(latitude * 1e7), round(longitude * 1e7)))
             worst = max(worst, math.dist(here, found))
     return worst
 

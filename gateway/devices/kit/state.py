@@ -54,9 +54,9 @@ else:
         place = binding.Bound(place, who.state_key, binding.board_number())
     kept = budget.Copies(place, who.state_key)
     try:
-        if binding is not None and place.copied():
+        if binding is not None and place.is_copied():
             raise budget.Lost(binding.COPIED)
-        record = kept.newest()
+        record = kept.read_newest()
     except budget.Lost as why:
         print("lost", why)
     else:

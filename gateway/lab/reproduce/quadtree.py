@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid, Reading, Release, Round
-from edge.core.shares import shares
+from edge.core.shares import draw_shares
 from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import params_of, sensitivity
 from physics.crowds.shares import sums
@@ -200,9 +200,9 @@ class Visitors:
 
     def release(self, round: Round, bits: int, rng: Any) -> Release:
         """Return the sum of all marks and of everybody's noise, modulo 2**bits."""
-        p, total = params_of(round), np.zeros(device.length(round), np.int64)
+        p, total = params_of(round), np.zeros(device.count_sums(round), np.int64)
         for sensor, values in enumerate(self.values):
-            for place, number in device.marks(round, Reading(sensor, values), rng):
+            for place, number in device.make_marks(round, Reading(sensor, values), rng):
                 total[place] += number
         divisor = p.threshold - p.colluders
         rate = p.num, p.den * sensitivity(p)
@@ -266,9 +266,9 @@ _LAW = "how often noise has a value"
 def count_noise_sums(task: Task) -> Iterator[Value]:
     """Yield how often sums of 20 devices' shares have each value, beside the discrete Laplace."""
     rng, members, count, q = Tape(task.make_tape()), 20, 2000, math.exp(-0.5)
-    told = [shares(count, members, 1, 2, rng) for _ in range(members)]
+    told = [draw_shares(count, members, 1, 2, rng) for _ in range(members)]
     added = Counter(map(sum, zip(*told, strict=True)))
-    one = Counter(shares(count, members, 1, 2, rng))
+    one = Counter(draw_shares(count, members, 1, 2, rng))
     for value in range(-8, 9):
         yield Value(_LAW, "sums of 20 shares", value, added[value] / count)
         yield Value(_LAW, "one share", value, one[value] / count)

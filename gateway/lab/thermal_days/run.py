@@ -96,7 +96,7 @@ def play_rounds(
             values = subtract_baseline([count], [level], exponent, ratio)
             own = followers[sensor]
             if own is not None:
-                values = own.less(values, exponent)
+                values = own.subtract(values, exponent)
             payloads.append(mechanism.report(round, Reading(sensor, values), rng))
             if own is not None:
                 own.follow()

@@ -42,11 +42,11 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=device.bits,
-    serving=Serving(**PURE, payload_fault=device.wrong, exported=_EXPORTED),
+    serving=Serving(**PURE, payload_fault=device.make_payload_check, exported=_EXPORTED),
     cautions=lambda query: [_CAUTION[0]],
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.load_crowd,
-    vector_length=lambda round: device.numbers(round) - 1,
+    vector_length=lambda round: device.count_numbers(round) - 1,
     check_possible=_crowd.check_release_is_whole,
     calibrated=_crowd.describe_levels,
 )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.records import Reading, Release
-from edge.mechanisms.pyramid import epsilons, params_of, within
+from edge.mechanisms.pyramid import epsilons, list_squares, params_of
 from physics.points import cells_of
 from recovery.pyramid.query import PLACES_MAX
 from recovery.pyramid.tree import read_tree
@@ -143,7 +143,7 @@ def describe_levels(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
     p = params_of(round)
     levels = [
         {
-            "squares": len(within(round.grid, level)),
+            "squares": len(list_squares(round.grid, level)),
             "epsilon": [num, den],
             "noise_sd_users": 2**0.5 * den / num,
         }

@@ -42,7 +42,7 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
-    vector_length=device.length,
+    vector_length=device.count_sums,
     serving=Serving(**{**PURE, "check_held": _sums.check_enrolled}, exported=_EXPORTED),
     cautions=_sums.list_cautions,
     words=PLACES._replace(has_sd=False, page=_PAGE),

@@ -13,7 +13,7 @@ import numpy as np
 
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import pyramid_sum as device
-from edge.mechanisms.pyramid_sum import levels, params_of, rates
+from edge.mechanisms.pyramid_sum import list_levels, list_rates, params_of
 from physics.crowds.shares import sums
 
 from ...output import Stage
@@ -32,12 +32,12 @@ class World:
 
     def read_devices(self, round: Round) -> Iterator[PlaySums]:
         """Yield what all devices mark. Private."""
-        found, present = np.zeros(device.length(round), dtype=np.int64), 0
+        found, present = np.zeros(device.count_sums(round), dtype=np.int64), 0
         seen = dict[Any, Any]()
         for reading in self.people.read_devices(round):
             present += 1
             if reading.values not in seen:
-                marked = device.marks(round, Reading(0, reading.values), None)
+                marked = device.make_marks(round, Reading(0, reading.values), None)
                 seen[reading.values] = np.array(marked, dtype=np.int64).reshape(-1, 2)
             at, parts = seen[reading.values].T
             found[at] += parts
@@ -71,7 +71,9 @@ def release_shards(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
     p, together = device.params_of(round), payloads[0]
     noise = [
         sums(len(squares), together.present, p.threshold - p.colluders, num, den, rng)
-        for squares, (num, den) in zip(device.levels(round), device.rates(round), strict=True)
+        for squares, (num, den) in zip(
+            device.list_levels(round), device.list_rates(round), strict=True
+        )
     ]
     return Release(round, (together.marks + np.concatenate(noise)).tolist(), together.present)
 
@@ -111,7 +113,7 @@ def describe_levels(query: Any, round: Any) -> tuple[dict[str, Any], list[str]]:
             "rate": [num, den],
             "noise_sd_users": 2**0.5 * den / num / p.units,
         }
-        for squares, (num, den) in zip(levels(round), rates(round), strict=True)
+        for squares, (num, den) in zip(list_levels(round), list_rates(round), strict=True)
     ]
     return {"levels": made}, [
         f"Level {level}: {one['squares']} squares, each sum off by {one['noise_sd_users']:.3g} "

@@ -42,7 +42,7 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
-    vector_length=device.length,
+    vector_length=device.count_sums,
     vector_most=_words.bound_numbers,
     serving=Serving(
         **{**PURE, "limits": _words.make_first_limits, "check_held": _words.check_enrolled},

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edge.core.records import Release
-from edge.mechanisms.quadtree import length, params_of, sensitivity
+from edge.mechanisms.quadtree import count_sums, params_of, sensitivity
 from recovery.quadtree.estimate import count_squares, estimate_density
 from recovery.quadtree.schedule import epsilon_of, group_by_map, query_one_map
 
@@ -24,7 +24,7 @@ _HEADER = 40  # bytes of a frame beside its numbers, about
 def bound_numbers(round: Any) -> int:
     """Return how many numbers a later Round has at the most: each square owns a cell."""
     columns, rows = round.grid.shape
-    return length(round) // len(params_of(round).squares) * int(columns * rows)
+    return count_sums(round) // len(params_of(round).squares) * int(columns * rows)
 
 
 def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edge.core.entropy import Tape, sealed
-from edge.core.pixels import baseline, subtract_baseline
+from edge.core.pixels import find_baseline, subtract_baseline
 from edge.core.records import Reading, Release
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import params_of
@@ -108,7 +108,7 @@ def load_frames(clips: FrameSelection, step: Fraction) -> RecordedFrames:
                 f"{background.shape[1:]}; they must be of one array, or a pixel would be held "
                 "against another. Name clips that were recorded together"
             )
-    empty = baseline(background.reshape(len(background), -1).tolist())
+    empty = find_baseline(background.reshape(len(background), -1).tolist())
     try:
         blur = fit_blur(_warmth(fit, empty, step))
     except ValueError as fault:

@@ -193,7 +193,7 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
         warm, exponent = sensors.see(warmth * there, world), params.exponent
         seen = grains(warm, exponent, query.step, query.behind)
         if level is not None:
-            seen = level.less(seen, params.exponent)
+            seen = level.subtract(seen, params.exponent)
             level.follow()
         noise: Any = np.rint(world.normal(0, params.variance**0.5, len(seen))).astype(int).tolist()
         payload = device.veil(asked, Reading(0, seen), noise)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from edge.core.records import Release, Round
-from edge.core.tightening import looser
+from edge.core.tightening import explain_loosening
 from edge.mechanisms.thermal import params_of
 from recovery.maps.guarantee import format_ratio, round_up
 from recovery.noise.worst import NOT_BEHIND
@@ -140,7 +140,7 @@ def describe_whole_budget(limits: Any) -> str:
 
 def tighten_limits(last: Any, wished: Any) -> tuple[Any, str]:
     """Return the wished limits, and why they would protect less than the last, or ""."""
-    return wished, looser(last, wished)
+    return wished, explain_loosening(last, wished)
 
 
 def find_key_limit(deployment: "Deployment") -> int | None:

@@ -86,7 +86,7 @@ class Room:
         exponent = params_of(round).exponent
         values = grains(seen, exponent, self.query.step, self.query.behind)
         if self._level is not None:
-            values = self._level.less(values, exponent)
+            values = self._level.subtract(values, exponent)
             self._level.follow()
         for sensor, value in enumerate(values):
             yield Reading(sensor, (value,))

@@ -211,7 +211,7 @@ class ShardSum:
             ]
         self._fixed = left
         where = shard_topic(self._site, self.shard.number)
-        fields = {3: agreed.chosen(left, len(self.shard.members))}
+        fields = {3: agreed.pack_places(left, len(self.shard.members))}
         return [(None, agreed.pack(agreed.SET, self.sid, fields, self._site_key, where))]
 
     def abandon(self) -> None:
@@ -235,7 +235,7 @@ class ShardSum:
         """Return a message to one device: which of its neighbours, and what of each."""
         fields, order = {}, self._order[i]
         for at, (some, data) in enumerate(((near, each), *more)):
-            fields[3 + 2 * at] = agreed.chosen([order[j] for j in some], len(order))
+            fields[3 + 2 * at] = agreed.pack_places([order[j] for j in some], len(order))
             fields[4 + 2 * at] = b"".join(data)
         where = topic(self._site, self.shard.members[i], "told")
         return bytes(agreed.pack(step, self.sid, fields, self._links[i].config_key, where))
@@ -253,15 +253,15 @@ class ShardSum:
         )
 
     def _join(self, place: int, device: _Device, body: dict[int, Any]) -> str:
-        (device.keys,) = agreed.pieces(body[3], 1, agreed.KEYS)
+        (device.keys,) = agreed.split_pieces(body[3], 1, agreed.KEYS)
         return ""
 
     def _share(self, place: int, device: _Device, body: dict[int, Any]) -> str:
         if place not in self._joined:
             return "late"
         near = self._joined[place]
-        boxes = agreed.pieces(body[4], len(near), BOX)
-        (device.commit,) = agreed.pieces(body[3], 1, 16)
+        boxes = agreed.split_pieces(body[4], len(near), BOX)
+        (device.commit,) = agreed.split_pieces(body[3], 1, 16)
         device.boxes = dict(zip(near, boxes, strict=True))
         return ""
 
@@ -276,7 +276,7 @@ class ShardSum:
         if words.bits != self.bits or len(words.packed) != count * size:
             return "wrong-length"
         if not first:
-            device.bearing = b"".join(agreed.pieces(body[3], len(self._dealt[place]), TAG))
+            device.bearing = b"".join(agreed.split_pieces(body[3], len(self._dealt[place]), TAG))
         device.parts[first] = words.packed
         return ""
 
@@ -287,13 +287,13 @@ class ShardSum:
     def _confirm(self, place: int, device: _Device, body: dict[int, Any]) -> str:
         if place not in self._fixed:
             return "late"
-        device.knowing = b"".join(agreed.pieces(body[3], len(self._fixed[place]), TAG))
+        device.knowing = b"".join(agreed.split_pieces(body[3], len(self._fixed[place]), TAG))
         return ""
 
     def _reveal(self, place: int, device: _Device, body: dict[int, Any]) -> str:
         if place not in self._fixed:
             return "late"
-        device.given = b"".join(agreed.pieces(body[3], len(self._dealt[place]), SHARE))
+        device.given = b"".join(agreed.split_pieces(body[3], len(self._dealt[place]), SHARE))
         return ""
 
     def _points(self) -> dict[int, list[tuple[int, int]]]:
@@ -361,12 +361,12 @@ class ShardSum:
         return lambda sigma: same_bytes(self._scalar(sigma, i).public, one.keys[32:])
 
     def _scalar(self, sigma: int, i: int) -> ciphers.Secret:
-        return ciphers.Secret(agreed.scalar(sigma, self.sid, i))
+        return ciphers.Secret(agreed.derive_scalar(sigma, self.sid, i))
 
     def _take_off(self, secrets: Mapping[int, int], inside: set[int]) -> None:
         word: Any = np.dtype("<u4" if self.bits == 32 else "<u2")
         total = np.zeros(self.length, word)
-        blocks = agreed.counters(0, self.length * self.bits // 8)
+        blocks = agreed.make_counters(0, self.length * self.bits // 8)
 
         def mask(key: bytes) -> Any:
             return np.frombuffer(ciphers.aes(key, blocks), word)[: self.length]

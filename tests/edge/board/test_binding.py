@@ -78,12 +78,12 @@ def test_a_window_is_bound_too() -> None:
     """Its record fills a slot to the last byte, so the binding must take no room."""
     place = enrolled(Ram(), first_window(86_400, LIMITS.budget))
     copies = Copies(bound(place, OURS), WHO.state_key)
-    record = copies.newest()
+    record = copies.read_newest()
     copies.put(1, 0, -1, record.chain, LIMITS)
 
     assert [len(place.read(i)) for i in range(3)] == [254] * 3
-    assert Copies(bound(place, OURS), WHO.state_key).newest().window == record.window
-    assert bound(place, THEIRS).copied()
+    assert Copies(bound(place, OURS), WHO.state_key).read_newest().window == record.window
+    assert bound(place, THEIRS).is_copied()
 
 
 class Cut(Ram):
@@ -117,11 +117,11 @@ def test_no_power_cut_while_it_is_bound_costs_the_key(starts: int, rest: bytes) 
             with pytest.raises(PowerCut):
                 Budget(bound(place, OURS), WHO.state_key).boot()
             place._left = -1
-            assert not bound(place, OURS).copied()
+            assert not bound(place, OURS).is_copied()
             again = Budget(bound(place, OURS), WHO.state_key)
             again.boot()
             assert again.epoch >= starts + 1
-            assert bound(place, THEIRS).copied()
+            assert bound(place, THEIRS).is_copied()
 
 
 def test_a_copy_says_so_once_and_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

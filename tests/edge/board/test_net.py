@@ -112,7 +112,7 @@ def test_it_comes_back_after_every_loss_and_says_so() -> None:
     said: list[str] = []
 
     async def hour() -> None:
-        keeper = asyncio.create_task(made.keep(said.append, lambda: True))
+        keeper = asyncio.create_task(made.stay_joined(said.append, lambda: True))
         while time.now_ms < 60_000:
             await asyncio.sleep(0)
             if made.joins and time.now_ms // 10_000 > radio.calls.count("disconnect"):
@@ -131,7 +131,7 @@ def test_the_watchdog_is_never_hungry_for_long() -> None:
 
     async def hour() -> None:
         with pytest.raises(OSError, match="name and password"):
-            await made.keep(lambda word: None, lambda: False)
+            await made.stay_joined(lambda word: None, lambda: False)
 
     asyncio.run(hour())
 
@@ -148,7 +148,7 @@ def test_a_radio_that_goes_quiet_is_turned_off_and_on(reached: bool, renewed: in
     made, time = station(radio)
 
     async def while_quiet() -> None:
-        keeper = asyncio.create_task(made.keep(lambda word: None, lambda: reached))
+        keeper = asyncio.create_task(made.stay_joined(lambda word: None, lambda: reached))
         while time.now_ms < 20 * 60_000:
             await asyncio.sleep(0)
         keeper.cancel()
@@ -165,21 +165,24 @@ def test_how_strong_it_hears_is_looked_at_once_a_join() -> None:
     radio, levels = Radio(0), iter([-61, -74])
     made, _ = station(radio)
     asyncio.run(made.try_join())
-    assert made.vitals() == {"joins": 1, "rssi": None}  # this radio knows no status
+    assert made.describe() == {"joins": 1, "rssi": None}  # this radio knows no status
 
     radio.status = lambda what: {"rssi": next(levels)}[what]  # type: ignore[attr-defined]
     asyncio.run(made.try_join())
-    assert [made.vitals() for _ in range(3)] == [{"joins": 2, "rssi": -61}] * 3
+    assert [made.describe() for _ in range(3)] == [{"joins": 2, "rssi": -61}] * 3
     asyncio.run(made.try_join())
-    assert made.vitals() == {"joins": 3, "rssi": -61}  # or who makes it join would hear who walks
+    assert made.describe() == {
+        "joins": 3,
+        "rssi": -61,
+    }  # or who makes it join would hear who walks
 
 
 def test_before_a_sleep_the_chip_of_the_radio_is_off_too() -> None:
     """Whatever it refuses; and where the port has no such word, without it."""
     radio = Radio(0, "disconnect")
-    station(radio)[0].off(True)
+    station(radio)[0].turn_off(True)
     assert radio.calls == ["disconnect", "active False"]
 
     radio.deinit = lambda: radio.calls.append("deinit")  # type: ignore[attr-defined]
-    station(radio)[0].off(True)
+    station(radio)[0].turn_off(True)
     assert radio.calls[2:] == ["disconnect", "active False", "deinit"]

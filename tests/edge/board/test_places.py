@@ -87,12 +87,12 @@ def test_a_fix_that_is_lost_does_not_show(interpreter) -> None:
     """Under a roof the last place of this run is told, however old; in a new run there is none."""
     script = f"""
 hears(one, {LOST!r})
-print(told(one), one.seen())
+print(told(one), one.find_state())
 hears(one, {HERE!r})
-print(told(one), one.seen())
+print(told(one), one.find_state())
 for _ in range(5000):
     hears(one, {LOST!r})
-print(told(one), one.seen())
+print(told(one), one.find_state())
 hears(one, {said(40, 120, "RMC")!r})
 print(told(one))
 print(told(places.Held(opening, None, 100)))
@@ -173,14 +173,14 @@ for turn in range({{turns}}):
             piece[noise() % len(piece)] = noise()
         text += piece[noise() % 70 if noise() < 100 else 0 :]
     hears(one, bytes(text), 250)
-    if one.seen()[1]:
+    if one.find_state()[1]:
         seen.add(one.read(grid))
         one._last = None
 print(seen)
 line.came = b"$" * 100 + b"$GPGGA," + b"1" * 5000
 for _ in range(12):
     hears(one, b"", 100)
-print(len(line.came), one.seen())
+print(len(line.came), one.find_state())
 hears(one, right)
 print(told(one))
 reads = line.reads
@@ -262,10 +262,10 @@ def told(name: str, mechanism: str = "disk", **words: Any) -> Any:
 def test_a_device_that_stays_is_where_its_config_says() -> None:
     """As a cell whatever the grid, or as millimetres in the cells of the Round that asks."""
     grid = Grid((20, 20), 500)
-    assert places.read_place(told("fixed", cell=[3, 7])).read(grid) == (3, 7)
-    assert places.read_place(told("fixed", cell=[3, 7])).read(Grid((9, 9), 0)) == (3, 7)
-    assert places.read_place(told("fixed", place_mm=[1999, 500])).read(grid) == (3, 1)
-    assert places.read_place(told("fixed", place_mm=[-1, 500], wake_s=60)).read(grid) == (-1, 1)
+    assert places.open_place(told("fixed", cell=[3, 7])).read(grid) == (3, 7)
+    assert places.open_place(told("fixed", cell=[3, 7])).read(Grid((9, 9), 0)) == (3, 7)
+    assert places.open_place(told("fixed", place_mm=[1999, 500])).read(grid) == (3, 1)
+    assert places.open_place(told("fixed", place_mm=[-1, 500], wake_s=60)).read(grid) == (-1, 1)
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_a_device_that_stays_is_where_its_config_says() -> None:
 def test_what_could_not_tell_a_place_is_refused_at_the_start(config_of: Any, says: str) -> None:
     """With no number of it in the sentence, for a console shows that."""
     with pytest.raises(ValueError, match=says) as caught:
-        places.read_place(config_of)
+        places.open_place(config_of)
     assert "1234567" not in str(caught.value)
     assert "heatveil provision" in str(caught.value)
 
@@ -296,8 +296,8 @@ def test_the_line_is_opened_as_the_words_say() -> None:
     asked: list[Any] = []
     machine = SimpleNamespace(Pin=lambda number: f"pin {number}")
     machine.UART = lambda *numbers, **words: asked.append((numbers, words))
-    places.uart(machine)(told("gps", uart=2, tx=4, rx=5, baud=115200).driver)
-    places.uart(machine)(told("gps").driver)
+    places.make_uart_opener(machine)(told("gps", uart=2, tx=4, rx=5, baud=115200).driver)
+    places.make_uart_opener(machine)(told("gps").driver)
 
     assert asked[0][0] == (2,)
     assert asked[0][1]["baudrate"] == 115200
@@ -312,10 +312,10 @@ def test_what_a_computer_has_not_is_said_at_its_start() -> None:
     line, bus = [], []
     for words in ({}, {"pin": 4}):
         with pytest.raises(ValueError, match="yours is not read on this computer"):
-            places.read_place(told("yours", **words), line.append, bus.append)
-    places.read_place(told("yours", port="/dev/ttyUSB0"), line.append)
-    places.read_place(told("yours", bus=1), None, bus.append)
-    places.read_place(told("fixed", cell=[1, 2]))
+            places.open_place(told("yours", **words), line.append, bus.append)
+    places.open_place(told("yours", port="/dev/ttyUSB0"), line.append)
+    places.open_place(told("yours", bus=1), None, bus.append)
+    places.open_place(told("fixed", cell=[1, 2]))
 
     assert line == bus == []  # and nothing is opened before it is looked at
 
@@ -418,7 +418,7 @@ def angle(text: str) -> Fraction:
 def test_what_the_manuals_print_is_read(sentence: str) -> None:
     """To the unit of 1e-7 degree, which is 11 mm: their own checksums, their own places."""
     north, east = PRINTED[sentence]
-    found = gps.fix_of(sentence.encode())
+    found = gps.parse_fix(sentence.encode())
 
     assert found
     assert abs(found[0] - angle(north) * 10**7) <= Fraction(1, 2)
@@ -432,33 +432,33 @@ def test_south_and_west_are_negative(sides: str, signs: tuple[int, int]) -> None
     """Whatever stars are above: GN and others talk as GP does."""
     body = f"GNGGA,000000,3351.6,{sides[0]},15112.34567891,{sides[1]},4,20,0.5,5,M,0,M,,"
 
-    assert gps.fix_of(signed(body)) == (signs[0] * 338600000, signs[1] * 1512057613)
+    assert gps.parse_fix(signed(body)) == (signs[0] * 338600000, signs[1] * 1512057613)
 
 
 @pytest.mark.parametrize("body", NOWHERE)
 def test_without_a_fix_there_is_no_place(body: str) -> None:
     """No sky, a place that somebody typed in, one that is on no globe, another kind."""
-    assert gps.fix_of(signed(body)) is None
+    assert gps.parse_fix(signed(body)) is None
 
 
 def test_every_spoilt_byte_is_noticed() -> None:
     """One byte of a line that is torn: never another place; the sum holds against each of them."""
     right = next(iter(PRINTED)).encode()
-    place = gps.fix_of(right)
+    place = gps.parse_fix(right)
     for i in range(len(right)):
         for byte in (0, 42, 44, 48, 57, 69, 255, right[i] ^ 1):
             spoilt = right[:i] + bytes([byte]) + right[i + 1 :]
-            found = gps.fix_of(spoilt)
+            found = gps.parse_fix(spoilt)
             assert found is gps.SPOILT or (found == place and spoilt == right), spoilt
-        assert gps.fix_of(right[:i]) is gps.SPOILT
-        assert gps.fix_of(right[i + 1 :]) is gps.SPOILT
-    assert gps.fix_of(right.partition(b"*")[0]) is gps.SPOILT
+        assert gps.parse_fix(right[:i]) is gps.SPOILT
+        assert gps.parse_fix(right[i + 1 :]) is gps.SPOILT
+    assert gps.parse_fix(right.partition(b"*")[0]) is gps.SPOILT
 
 
 SCRIPT = """
-from edge.board.sensors.gps import fix_of
+from edge.board.sensors.gps import parse_fix
 for line in {lines}:
-    print(fix_of(line))
+    print(parse_fix(line))
 state = 1
 for _ in range(2000):
     line = bytearray(nothing)
@@ -469,7 +469,7 @@ for _ in range(2000):
     sum = 0
     for byte in body:
         sum ^= byte
-    found = fix_of(body + b"*%02X" % sum)
+    found = parse_fix(body + b"*%02X" % sum)
     if found not in (None, False):
         print("a place of", body)
 print("done")
@@ -480,6 +480,6 @@ def test_every_interpreter_reads_them_alike(interpreter) -> None:
     """Small words, big words: and a thousand sentences of nothing, with a right sum, are none."""
     lines = [line.encode() for line in PRINTED] + [signed(body) for body in NOWHERE]
     script = "nothing = 24\n" + SCRIPT.format(lines=lines)
-    expected = [str(gps.fix_of(line)) for line in lines]
+    expected = [str(gps.parse_fix(line)) for line in lines]
 
     assert interpreter.run(script).splitlines() == [*expected, "done"]

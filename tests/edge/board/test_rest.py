@@ -22,9 +22,9 @@ def test_why_it_started_is_a_word(name: str, word: str) -> None:
     """Ports number their causes differently and name them alike."""
     machine: Any = SimpleNamespace(reset_cause=lambda: 7, **{name: 7})
 
-    assert power.cause(machine) == word
-    assert power.cause(SimpleNamespace(reset_cause=lambda: 6, **{name: 7})) == "unknown"
-    assert power.cause(SimpleNamespace()) == "unknown"
+    assert power.find_cause(machine) == word
+    assert power.find_cause(SimpleNamespace(reset_cause=lambda: 6, **{name: 7})) == "unknown"
+    assert power.find_cause(SimpleNamespace()) == "unknown"
 
 
 class Chip:
@@ -172,7 +172,7 @@ class World:
     def now_ms(self) -> int:
         return self.now_ms_
 
-    def stay(self, due_ms: int) -> None:
+    def block_until(self, due_ms: int) -> None:
         """Boards are exact by themselves."""
 
     async def sleep_ms(self, ms: int) -> None:
@@ -194,7 +194,7 @@ def sleeping(ring: Ring, world: World, farewell: Any, monkeypatch: pytest.Monkey
     for module in (start, link):
         monkeypatch.setattr(module, "sleep_ms", world.sleep_ms)
     monkeypatch.setattr(start, "Uptime", lambda: world)
-    monkeypatch.setattr("edge.board.assemble.farewell", farewell)
+    monkeypatch.setattr("edge.board.assemble.say_goodbye", farewell)
     monkeypatch.setattr("edge.board.power.sleep", lambda *how: None)
     asyncio.run(parts._nap())
 
@@ -263,7 +263,7 @@ def test_the_pin_is_told_only_of_changes() -> None:
     led = Led(SimpleNamespace(value=told.append))
     led.show("ready")
     for now_ms in range(0, 2 * ROUND_MS, 30):
-        led.look(now_ms)
+        led.refresh(now_ms)
 
     assert told == [1, 0, 1, 0]
 
@@ -285,7 +285,7 @@ def test_a_sensor_that_is_gone_shows_in_an_alert_alone() -> None:
         led.show(word)
         shown = []
         for now_ms in range(ROUND_MS, 2 * ROUND_MS, 10):
-            led.look(now_ms)
+            led.refresh(now_ms)
             shown.append(led._level)
         seen.append(sum(b and not a for a, b in zip([0, *shown], shown, strict=False)))
 
@@ -296,8 +296,8 @@ def test_it_is_dark_before_a_sleep() -> None:
     """A light left on would be most of what a battery gives."""
     told: list[int] = []
     led = Led(SimpleNamespace(value=told.append))
-    led.look(0)
-    led.dark()
+    led.refresh(0)
+    led.turn_off()
 
     assert told == [1, 0]
 

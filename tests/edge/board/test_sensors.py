@@ -140,13 +140,13 @@ print(fault_of(Sensor, Bus(x76=Bme280(0, (27504, 26435, -8000))))[:30])
 @pytest.mark.parametrize("trim", [(27504, 26435, -1000), (28900, 32767, 900), (0, 26000, -1900)])
 def test_no_count_of_a_bme280_is_coarser_than_is_planned_for(trim: tuple[int, int, int]) -> None:
     """From each result of its converter to the next, and not by what the driver says of it."""
-    from edge.board.sensors.bme280 import Sensor, compensate, widest
+    from edge.board.sensors.bme280 import Sensor, compensate, find_widest_step
 
     made = [compensate(found, trim) for found in range(0, 1 << 20, 8)]
     most = max(abs(after - before) for before, after in pairwise(made))
 
-    assert most <= widest(trim) <= most + 4
-    assert Fraction(widest(trim), 5120) <= Fraction(*Sensor.behind)
+    assert most <= find_widest_step(trim) <= most + 4
+    assert Fraction(find_widest_step(trim), 5120) <= Fraction(*Sensor.behind)
     assert Fraction(*Sensor.step) == Fraction(1, 100)
 
 
@@ -259,7 +259,7 @@ print(fault_of(sensor.read, Params)[:17])
 @pytest.mark.parametrize("name", drivers.NAMES)
 def test_a_driver_holds_rounds_against_what_its_least_move_shows(name: str) -> None:
     """As they are planned, and not against the finer of two converters alone."""
-    step, behind = drivers.converters(name)
+    step, behind = drivers.find_steps(name)
     least = Fraction(*drivers.least_shown(step, behind))
 
     assert least == find_least_shown(Fraction(*step), Fraction(*behind))

@@ -118,17 +118,17 @@ def test_a_copy_stays_awake_and_renews_no_radio(
         def __init__(self, *_: Any) -> None:
             self.vitals = dict
 
-        async def keep(self, show: Any, there: Any) -> None:
+        async def stay_joined(self, show: Any, there: Any) -> None:
             reached.append(there())
 
-        def off(self, _: bool) -> None:
+        def turn_off(self, _: bool) -> None:
             pass
 
     monkeypatch.setattr(start, "Station", Radio)
     monkeypatch.setattr(start, "AWAKE_MS", 200)
     monkeypatch.setattr(start.power, "sleep", Mock(side_effect=Ended))
     sensor = SimpleNamespace(step=(1, 16), read=None)
-    light = start.led.Led(start.led.pin(machine, "LED"))
+    light = start.led.Led(start.led.open_pin(machine, "LED"))
     parts = start.Parts(found, sensor, light, machine, str(tmp_path))
 
     slept = False
@@ -148,7 +148,7 @@ def test_a_sensor_that_failed_hides_no_budget_that_cannot_be_written(
 ) -> None:
     """Four flashes send somebody to the sensor, and another sensor would mend nothing."""
     config(tmp_path, monkeypatch)
-    light = start.led.Led(start.led.pin(machine, "LED"))
+    light = start.led.Led(start.led.open_pin(machine, "LED"))
     sensor = SimpleNamespace(step=(1, 16), read=None)
     parts = start.Parts(start.load(), sensor, light, machine, str(tmp_path))
     parts.device = SimpleNamespace(node=SimpleNamespace(faults=2, alert=""))
@@ -157,7 +157,7 @@ def test_a_sensor_that_failed_hides_no_budget_that_cannot_be_written(
     def count_flashes() -> int:
         machine.lit.clear()
         for now_ms in range(0, start.led.ROUND_MS, 20):
-            light.look(now_ms)
+            light.refresh(now_ms)
         return machine.lit.count(1)
 
     assert count_flashes() == 4

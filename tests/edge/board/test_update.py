@@ -481,7 +481,7 @@ def asked_each_second(board: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         if due_ms > release.TRIAL_MS:
             raise PowerCut
 
-    monkeypatch.setattr(renewal, "until", until)
+    monkeypatch.setattr(renewal, "wait_until", until)
     board.client = SimpleNamespace(connected=False)
 
 

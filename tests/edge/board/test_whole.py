@@ -88,11 +88,11 @@ def heard():
         return os.stat(FOLDER + "/heard")
     except OSError:
         return None
-until = start.until
+wait_until = start.wait_until
 async def wait(clock, moment_ms):
     if not heard():  # then all that is left of its time awake is over at once
-        await until(clock, moment_ms)
-start.FOLDER, start.until = FOLDER, wait
+        await wait_until(clock, moment_ms)
+start.FOLDER, start.wait_until = FOLDER, wait
 start.AWAKE_MS = start.CALM_MS = 1000 * PATIENCE_S
 start.run(firmware.refuse_mode)
 """

@@ -24,7 +24,7 @@ def furthest(slew: Fraction, apart: int, exponent: int, answers: int, reach: int
         onward, most = {}, 0
         for states_of_two, (x, y) in product(states.values(), pairs):
             one, other = copy.copy(states_of_two[0]), copy.copy(states_of_two[1])
-            most = max(most, abs(one.less(x, exponent)[0] - other.less(y, exponent)[0]))
+            most = max(most, abs(one.subtract(x, exponent)[0] - other.subtract(y, exponent)[0]))
             one.follow()
             other.follow()
             onward[one._levels[0], other._levels[0]] = one, other
@@ -59,7 +59,7 @@ def test_a_sensor_that_reads_the_same_in_both_worlds_tells_nothing() -> None:
     one, other = Follower((1, 2), 9), Follower((1, 2), 9)
     seen = []
     for near, far in [(5, 3), (9, -2), (0, 8), (4, 4)]:
-        seen.append((one.less((near, far), 0)[1], other.less((-near, far), 0)[1]))
+        seen.append((one.subtract((near, far), 0)[1], other.subtract((-near, far), 0)[1]))
         one.follow()
         other.follow()
 
@@ -72,7 +72,7 @@ def test_it_follows_a_room_that_warms_and_hardly_somebody_who_passes() -> None:
     drift = [nth // 4 for nth in range(400)]  # a quarter of a grain each
     left = []
     for nth, room in enumerate(drift):
-        left.append(level.less((room + (200 if nth in (300, 301) else 0),), 0)[0])
+        left.append(level.subtract((room + (200 if nth in (300, 301) else 0),), 0)[0])
         level.follow()
 
     assert max(left[:300]) <= 1
@@ -85,23 +85,23 @@ def test_it_begins_again_where_everybody_knows_that_it_does() -> None:
     level = Follower((1, 1), 2)
     told = []
     for _ in range(5):
-        told.append(level.less((10,), 0)[0])
+        told.append(level.subtract((10,), 0)[0])
         level.follow()
 
     assert told == [10, 9, 10, 9, 10]
-    assert level.less((10,), 1) == (10,)  # of half the size, so from the start again
+    assert level.subtract((10,), 1) == (10,)  # of half the size, so from the start again
 
 
 def test_what_was_not_answered_leaves_no_trace() -> None:
     """Half a frame, or a Round of another grain where the sensor fails, puts nothing back."""
     level = Follower((1, 1), 3)
     for _ in range(2):
-        level.less((10, -10), 0)
+        level.subtract((10, -10), 0)
         level.follow()
-    level.less((10,), 0)
-    level.less((10, -10), 5)
+    level.subtract((10,), 0)
+    level.subtract((10, -10), 5)
 
-    assert level.less((10, -10), 0) == (8, -8)
+    assert level.subtract((10, -10), 0) == (8, -8)
 
 
 @pytest.mark.parametrize("bad", [((0, 1), 3), ((1, 0), 3), ((-1, 2), 3), ((1, 2), 0)])
@@ -120,7 +120,7 @@ for nth in range(100):
     for _ in range(8):
         x = (x * 1103515245 + 12345) % 2147483648
         seen.append(x // 65536 % 4001 - 2000)
-    print(level.less(tuple(seen), 9 if nth < 70 else -3))
+    print(level.subtract(tuple(seen), 9 if nth < 70 else -3))
     if nth % 7:
         level.follow()
 """
@@ -138,7 +138,7 @@ def test_levels_are_counted_in_parts_of_a_grain_without_loss() -> None:
     level = Follower((1, 3), 100)
     told = []
     for _ in range(10):
-        told.append(10 - level.less((10,), 0)[0])
+        told.append(10 - level.subtract((10,), 0)[0])
         level.follow()
 
     assert told == [0, 0, 1, 1, 1, 2, 2, 2, 3, 3]
@@ -149,7 +149,7 @@ def test_a_level_takes_whole_numbers_alone() -> None:
     """A part of a count would live on in the level, and so in every answer after it."""
     follower = Follower((1, 8), 9)
     with pytest.raises(ValueError, match="whole numbers"):
-        follower.less((5.5,), 8)
+        follower.subtract((5.5,), 8)
     follower.follow()
 
-    assert follower.less((5,), 8) == (5,)
+    assert follower.subtract((5,), 8) == (5,)

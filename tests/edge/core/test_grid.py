@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from edge.core import grid
 from edge.core.compat import Uptime, hmac_sha256, same_bytes
-from edge.core.pixels import baseline, subtract_baseline
+from edge.core.pixels import find_baseline, subtract_baseline
 from edge.core.records import Grid
 from physics.sensors import grains
 
@@ -21,8 +21,8 @@ def test_outsiders_are_moved_in() -> None:
     """Dropping them would tell that there was somebody."""
     field = Grid((5, 3), 100)
 
-    assert grid.nearest(field, (-2, 9)) == (0, 2)
-    assert grid.nearest(field, (4, 1)) == (4, 1)
+    assert grid.clamp_cell(field, (-2, 9)) == (0, 2)
+    assert grid.clamp_cell(field, (4, 1)) == (4, 1)
 
 
 # Counts of a thermal array, less the empty room, in grains.
@@ -46,14 +46,14 @@ def test_one_wild_frame_does_not_move_the_empty_room() -> None:
     """Arrays send a broken frame now and then; a mean would carry it for ever."""
     frames = [[84, 80], [85, 80], [84, 81], [0, 255]]
 
-    assert baseline(frames) == [84, 81]
+    assert find_baseline(frames) == [84, 81]
 
 
 @pytest.mark.parametrize("frames", [[], [[]]])
 def test_a_room_that_was_never_recorded_is_refused(frames: list[list[int]]) -> None:
     """Without it every warm wall would be a person."""
     with pytest.raises(ValueError, match="Record some while nobody is there"):
-        baseline(frames)
+        find_baseline(frames)
 
 
 def test_a_frame_of_another_array_is_refused() -> None:

@@ -27,7 +27,7 @@ from edge.core.budget import (
     price,
     to_bytes,
 )
-from edge.core.tightening import looser, unpack_limits
+from edge.core.tightening import explain_loosening, unpack_limits
 from edge.host.enrol import Ram
 from edge.host.post import pack_limits
 
@@ -73,7 +73,7 @@ def test_looser_is_what_rationals_say(old: Limits, new: Limits) -> None:
         and new.pace_ms >= old.pace_ms
     )
 
-    assert (looser(old, new) == "") is tight
+    assert (explain_loosening(old, new) == "") is tight
 
 
 @given(st.integers(0, 20), st.integers(0, 1 << 40), st.integers(0, 10**9), st.integers(0, 1 << 30))
@@ -90,7 +90,7 @@ def test_whatever_is_taken_makes_no_answer_cheaper(
         60_000 + slower,
     )
 
-    assert looser(GIVEN, new) == ""
+    assert explain_loosening(GIVEN, new) == ""
     assert price(new, 20, 1 << 40) >= price(GIVEN, 20, 1 << 40)
 
 
@@ -115,7 +115,7 @@ def test_each_way_to_protect_less_is_refused_by_name(change: dict[str, int], why
     """One direction left open is the one that a thief of the key would take."""
     new = GIVEN._replace(**{"version": 4, **change})
 
-    assert why in looser(GIVEN, new)
+    assert why in explain_loosening(GIVEN, new)
 
 
 @given(anything)

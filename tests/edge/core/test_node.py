@@ -713,7 +713,7 @@ class Counted:
 
     moved = 0
 
-    def less(self, values: tuple[int, ...], exponent: int) -> tuple[int, ...]:
+    def subtract(self, values: tuple[int, ...], exponent: int) -> tuple[int, ...]:
         return values
 
     def follow(self) -> None:
@@ -755,7 +755,7 @@ def test_a_sensor_that_fails_moves_nothing_until_it_answers() -> None:
 
     assert answered == [False, False, False, True, True]
     assert len(reads) == 4
-    assert level.less((500,), 8) == (499,)
+    assert level.subtract((500,), 8) == (499,)
 
 
 def test_a_level_is_never_on_the_medium() -> None:
@@ -768,7 +768,7 @@ def test_a_level_is_never_on_the_medium() -> None:
             device.answer(message(number), Thermometer(value))
         kept.append(list(slots._held))
 
-        assert abs(value) - abs(level.less((value,), 8)[0]) == 3
+        assert abs(value) - abs(level.subtract((value,), 8)[0]) == 3
     assert kept[0] == kept[1]
 
 

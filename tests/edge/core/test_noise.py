@@ -17,7 +17,7 @@ from scipy.stats import chi2
 
 from edge import noise
 from edge.core.entropy import Tape
-from edge.core.shares import poisson, shares
+from edge.core.shares import draw_shares, poisson
 from physics.crowds.shares import sums
 
 DRAWS = 100_000
@@ -300,7 +300,7 @@ def difference_law(r: float, rate: float) -> dict[int, float]:
 def test_a_part_is_a_difference_of_polya_numbers(divisor: int, num: int, den: int) -> None:
     """From blocks and by rejection alike; noise that is a third too narrow is told from it."""
     rng = Tape(b"part")
-    drawn = np.array([z for _ in range(12) for z in shares(1500, divisor, num, den, rng)])
+    drawn = np.array([z for _ in range(12) for z in draw_shares(1500, divisor, num, den, rng)])
 
     assert p_of_pairs(drawn, difference_law(1 / divisor, num / den)) > FALSE_ALARM
     assert p_of_pairs(drawn, difference_law(1 / divisor, 1.5 * num / den)) < FALSE_ALARM
@@ -311,8 +311,8 @@ def test_so_many_parts_add_up_to_the_promised_noise_and_more_only_add(pieces: in
     """Six of six are discrete Laplace; nine bring half as much again in variance."""
     law = difference_law(pieces / 6, 1 / 5)
     rng = Tape(b"sum")
-    apart = sum(np.array(shares(1500, 6, 1, 5, rng)) for _ in range(pieces))
-    together = np.array(shares(1500, 6, 1, 5, rng, pieces=pieces))
+    apart = sum(np.array(draw_shares(1500, 6, 1, 5, rng)) for _ in range(pieces))
+    together = np.array(draw_shares(1500, 6, 1, 5, rng, pieces=pieces))
     at_once = sums(4000, pieces, 6, 1, 5, rng)
 
     for drawn in (apart, together, at_once):
@@ -351,6 +351,6 @@ def test_a_number_of_a_known_mean_has_its_law() -> None:
 def test_noise_is_shared_by_somebody() -> None:
     """A divisor of nought would be noise of nobody."""
     with pytest.raises(ValueError, match="at least one"):
-        shares(3, 0, 1, 2, Tape(b""))
+        draw_shares(3, 0, 1, 2, Tape(b""))
     with pytest.raises(ValueError, match="at least 0"):
         poisson(-1, 2, Tape(b""))

@@ -19,11 +19,11 @@ from edge.board.config import load
 from edge.core.budget import Budget, Files, Lost
 from edge.core.compat import Uptime
 from edge.linux import place
-from edge.linux.enrol import enrol, main, words
+from edge.linux.enrol import enrol, main, parse_words
 from edge.linux.exact import Exact
 from edge.linux.place import computer_numbers
 from edge.linux.run import Notify
-from edge.net.link import until
+from edge.net.link import wait_until
 from edge.net.spill import File
 from tests import processes
 
@@ -173,14 +173,14 @@ def test_another_file_makes_nothing(device_file: Path, tmp_path: Path, change: d
 
 def test_words_of_a_driver_are_read_or_named() -> None:
     """A mistyped pin must not be taken for nothing."""
-    assert words("ds18b20", ["roms=28aa,28bb", "empty=1,2", "pin=0x4"]) == {
+    assert parse_words("ds18b20", ["roms=28aa,28bb", "empty=1,2", "pin=0x4"]) == {
         "name": "ds18b20",
         "roms": ["28aa", "28bb"],
         "empty": [1, 2],
         "pin": 4,
     }
     with pytest.raises(ValueError, match="adress"):
-        words("tmp117", ["adress=72"])
+        parse_words("tmp117", ["adress=72"])
 
 
 # Keys that others can read are refused, and a folder has one process.
@@ -219,11 +219,11 @@ def test_a_credential_may_show_a_group(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_folder_has_one_process(tmp_path: Path) -> None:
     """Two of one budget would use the same noise; when the first ends, the next one may."""
-    held = place.alone(str(tmp_path))
+    held = place.lock_folder(str(tmp_path))
     with pytest.raises(ValueError, match="another process"):
-        place.alone(str(tmp_path))
+        place.lock_folder(str(tmp_path))
     os.close(held)
-    os.close(place.alone(str(tmp_path)))
+    os.close(place.lock_folder(str(tmp_path)))
 
 
 def test_systemd_hears_that_it_is_ready_and_lives(
@@ -309,7 +309,7 @@ def woken_ns(clock: Uptime) -> list[float]:
                 pass
             while not offset_ns <= time.monotonic_ns() % 1_000_000 < offset_ns + 50_000:
                 pass  # and that far into the next
-            await until(clock, clock.now_ms() + 5)
+            await wait_until(clock, clock.now_ms() + 5)
             at.append(cmath.rect(1, 2 * cmath.pi * (time.monotonic_ns() % 1_000_000) / 1e6))
         return cmath.phase(sum(at)) / (2 * cmath.pi) * 1e6
 
@@ -338,9 +338,9 @@ def test_what_has_begun_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> No
     """A moment of the past is now."""
     clock, slept_s = Exact(), list[float]()
     monkeypatch.setattr(time, "sleep", slept_s.append)
-    clock.stay(clock.now_ms())
-    clock.stay(clock.now_ms() - 1000)
+    clock.block_until(clock.now_ms())
+    clock.block_until(clock.now_ms() - 1000)
 
     assert slept_s == []
-    clock.stay(clock.now_ms() + 60_000)
+    clock.block_until(clock.now_ms() + 60_000)
     assert 30 < slept_s[0] <= 60

@@ -123,7 +123,7 @@ def test_a_raspberry_with_a_receiver_answers_where_it_is(
         if step == 0 and b"alert" in host.said("state"):  # asked, and without a fix so far
             talks.append(HERE)
             step = 1
-        elif step == 1 and sensor.seen()[1]:
+        elif step == 1 and sensor.find_state()[1]:
             talks.append(LOST)
             host.say(where, asked(2), retain=True)
             step = 2

@@ -61,9 +61,9 @@ def payload(frame: bytes | None, plan: SealedRound, private: bytes = PRIVATE) ->
     """Return what a frame holds for whoever has the round's private key; ValueError else."""
     assert frame is not None
     report = post.unpack_report(frame, rootkeys.mac_key(ROOT), DATA, "n007")
-    info, aad = central.bound(plan, "lab", "n007", report.epoch, report.seq)
+    info, aad = central.bind_report(plan, "lab", "n007", report.epoch, report.seq)
     enc, rest = report.payload[:32], report.payload[32:]
-    key = central.schedule(crypto.x25519(private, enc), enc, plan.key, PSK, KEY_ID, info)
+    key = central.derive_key_nonce(crypto.x25519(private, enc), enc, plan.key, PSK, KEY_ID, info)
     return list(central.unpack(crypto.unseal(*key, rest, aad)))
 
 
@@ -120,8 +120,8 @@ def test_a_point_of_low_order_is_refused(point: bytes) -> None:
     """
     with pytest.raises(ValueError, match="low order"):
         crypto.x25519(PRIVATE, point)
-    assert crypto.low_order(point)
-    assert not crypto.low_order(PUBLIC)
+    assert crypto.has_low_order(point)
+    assert not crypto.has_low_order(PUBLIC)
     device, budget = node()
     assert device.answer(message(sealed_round(key=point)), lambda grid: (0, 0)) is None
     assert "low order" in device.refusal
@@ -142,7 +142,7 @@ def test_a_message_is_the_rfcs() -> None:
     )
     enc, info = crypto.x25519(secret, crypto.BASE), b"Ode on a Grecian Urn"
     shared = crypto.x25519(secret, public)
-    key, nonce = central.schedule(shared, enc, public, psk, name, info)
+    key, nonce = central.derive_key_nonce(shared, enc, public, psk, name, info)
     sealed = central.seal((secret, enc), public, psk, name, info, b"Count-0", text)
 
     assert enc.hex() == "2261299c3f40a9afc133b969a97f05e95be2c514e54f3de26cbe5644ac735b04"
@@ -171,7 +171,7 @@ def test_what_is_read_opens_for_the_rounds_key_alone() -> None:
 def test_what_a_report_is_sealed_for_is_as_stated() -> None:
     """Round, site, device, topic and numbers, byte by byte: another gateway must find the same."""
     body = wire.round_body(sealed_round())
-    info, aad = central.bound(sealed_round(), "lab", "n007", 3, 258)
+    info, aad = central.bind_report(sealed_round(), "lab", "n007", 3, 258)
 
     assert info == b"heatveil-seal-v1" + hashlib.sha256(body).digest() + b"\3lab\4n007"
     assert aad == b"heatveil/1/lab/n007/data" + bytes(7) + b"\3" + bytes(6) + b"\1\2"
@@ -330,7 +330,7 @@ def test_who_measures_temperatures_tells_no_place(sensors: int, other: bool) -> 
     """A place is one sensor's."""
     who = rootkeys.identity("lab", "n007", ROOT, SITE_KEY, 7, central="tally")
     with pytest.raises(ValueError, match="A place is one sensor's"):
-        central.half("tally", who._replace(sensors=sensors), other)
+        central.make_sealer("tally", who._replace(sensors=sensors), other)
 
 
 def test_no_number_is_answered_twice_with_another_key() -> None:
@@ -377,7 +377,7 @@ def test_whoever_keeps_the_root_is_not_allowed_it() -> None:
 
 def test_keys_of_messages_come_from_the_stream_of_the_boot() -> None:
     """A board's own entropy may be poor: the host's secret is in what makes the pair."""
-    secret, public = central.pair(entropy.Tape(b"pair"))
+    secret, public = central.draw_key_pair(entropy.Tape(b"pair"))
 
     assert secret == entropy.Tape(b"pair").below(1 << 256).to_bytes(32, "little")
     assert public == crypto.x25519(secret, crypto.BASE)

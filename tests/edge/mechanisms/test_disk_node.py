@@ -379,8 +379,8 @@ def test_limits_only_become_tighter_for_epsilon_too(new: Limits, why: str) -> No
     held = disk_limits.make_limits(1, 1, 10)
 
     assert held.budget == 5 * 10**9
-    assert tightening.looser(held, new) == ""
-    found = disk_limits.looser(held, new)
+    assert tightening.explain_loosening(held, new) == ""
+    found = disk_limits.explain_loosening(held, new)
 
     assert why in found
     assert bool(why) == bool(found)
@@ -395,7 +395,7 @@ def test_a_cap_that_is_no_square_is_not_raised_within_its_rounding(
 
     new = held._replace(version=2, square=square, variance=variance, budget=10**6)
 
-    assert "larger epsilon" in disk_limits.looser(held, new)
+    assert "larger epsilon" in disk_limits.explain_loosening(held, new)
 
 
 @given(CAPS, st.integers(1, 30), CAPS, st.integers(1, 10**11), st.integers(0, 10**11))
@@ -406,7 +406,7 @@ def test_what_is_left_after_a_tightening_is_never_more_epsilon(
     held = disk_limits.make_limits(*cap, answers)
     new = Limits(2, 0, other[0] ** 2, other[1] ** 2, min(budget, held.budget), 0)
     spent %= held.budget + 1
-    if disk_limits.looser(held, new) == "":
+    if disk_limits.explain_loosening(held, new) == "":
         before = Fraction(*disk_limits.total_epsilon(held)) * (held.budget - spent) / held.budget
         left = max(new.budget - spent, 0)
         after = Fraction(*disk_limits.total_epsilon(new)) * left / new.budget

@@ -13,7 +13,7 @@ from edge.core.entropy import Tape
 from edge.core.grid import depth as depth_of
 from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.mechanisms import pyramid, pyramid_sum, summing
-from edge.mechanisms.pyramid_sum import length, marks, objection, params_of, report
+from edge.mechanisms.pyramid_sum import count_sums, make_marks, objection, params_of, report
 from recovery.pyramid_sum import Query, plan
 
 # The device half of pyramid: what a report holds, what is added, and the noise on each level.
@@ -50,13 +50,13 @@ def test_a_cell_has_all_the_mass_on_every_level_and_an_outsider_the_nearest() ->
     """Dropping who stands outside would tell that somebody does."""
     round = a_round((5, 3), first=0, weights=(1, 1, 1, 1))
 
-    inside = pyramid.levels(round, pyramid.report(round, Reading(7, (4, 2)), None))
+    inside = pyramid.unpack_levels(round, pyramid.report(round, Reading(7, (4, 2)), None))
     outside = pyramid.report(round, Reading(7, (99, 2)), None)
 
     coarse = a_round((8, 8), first=0, weights=(1, 1))
     two = pyramid.report(coarse, Reading(7, (5, 6, 1, 2, 6, 1)), None)
 
-    assert pyramid.levels(coarse, two) == [{0: 2}, {3: 1, 2: 1}]
+    assert pyramid.unpack_levels(coarse, two) == [{0: 2}, {3: 1, 2: 1}]
     assert inside == [{0: 12}, {1: 12}, {6: 12}, {20: 12}]
     assert outside == [7, 20, 12, *[0] * 6]
 
@@ -83,8 +83,8 @@ def test_several_places_weigh_one_at_most_and_each_its_share(
     total = max(sum(cells.values()), 12)
     piece = 1 if len(cells) <= 4 else 3
 
-    assert len(payload) == pyramid.numbers(round) == 9
-    assert pyramid.wrong(round)(payload) == ""
+    assert len(payload) == pyramid.count_numbers(round) == 9
+    assert pyramid.make_payload_check(round)(payload) == ""
     assert sum(parts.values()) <= 12
     for square, mass in cells.items():
         assert abs(parts.get(square, 0) - Fraction(12 * mass, total)) < piece
@@ -239,8 +239,8 @@ def test_each_level_holds_the_mass_in_the_squares_that_hold_the_cells(
     round = plan(query, ())
     assert round is not None
     values = tuple(n for x, y in cells for n in (x, y, units // len(cells)))
-    told = np.zeros(length(round), dtype=int)
-    for place, parts in marks(round, Reading(0, values), None):
+    told = np.zeros(count_sums(round), dtype=int)
+    for place, parts in make_marks(round, Reading(0, values), None):
         told[place] += parts
 
     side = 1 << (max(columns, rows) - 1).bit_length()
@@ -266,15 +266,15 @@ def test_noise_is_for_who_does_not_collude_and_of_each_levels_share(
         asked.append((size, divisor, Fraction(num, den)))
         return [0] * size
 
-    monkeypatch.setattr(pyramid_sum, "shares", shares)
+    monkeypatch.setattr(pyramid_sum, "draw_shares", shares)
     params = (1, 1, 3, 2, 1, 10, 4, 16, 12, 4, 5, 3)
     round = Round(1, pyramid_sum.NAME, Grid((8, 5), 0), params, None)
-    found = pyramid_sum.noise(round, None)
+    found = pyramid_sum.draw_noise(round, None)
 
     epsilon = Fraction(3, 2) / (2 * 12)
     assert asked == [(4, 6, epsilon * Fraction(5, 8)), (12, 6, epsilon * Fraction(3, 8))]
     assert found == [0] * 16
-    assert [len(squares) for squares in pyramid_sum.levels(round)] == [4, 12]
+    assert [len(squares) for squares in pyramid_sum.list_levels(round)] == [4, 12]
 
 
 def test_levels_end_with_the_cells_and_no_params_are_missing() -> None:

@@ -14,7 +14,7 @@ from edge.mechanisms.quadtree import (
     STOCHASTIC,
     SYSTEMATIC,
     Params,
-    marks,
+    make_marks,
     params_of,
     release,
     report,
@@ -53,14 +53,14 @@ def test_a_device_counts_in_the_smallest_square_that_holds_it(
 ) -> None:
     """Also where squares are missing in between, or a grandchild stands alone."""
     squares = find_owners(some, GRID.shape)
-    found = marks(made(squares=squares), Reading(0, (x, y)), Tape(b""))
+    found = make_marks(made(squares=squares), Reading(0, (x, y)), Tape(b""))
 
     assert found == [(squares.index(owner(squares, (x, y))), 1)]
 
 
 def test_a_device_beyond_the_grid_counts_at_its_edge() -> None:
     """Silence would tell that somebody is outside."""
-    assert marks(made(), Reading(0, (-5, 99)), Tape(b"")) == [(2, 1)]
+    assert make_marks(made(), Reading(0, (-5, 99)), Tape(b"")) == [(2, 1)]
 
 
 def test_a_part_of_a_count_is_not_accepted() -> None:
@@ -84,7 +84,7 @@ def test_parts_of_a_device_add_up_to_its_scale_and_no_more(
     some = any(weight for *_, weight in visits)
     for kind in (SYSTEMATIC, STOCHASTIC):
         asked = made(squares=squares, kind=kind, scale=scale, places=6)
-        found = [count for _, count in marks(asked, reading, Tape(seed))]
+        found = [count for _, count in make_marks(asked, reading, Tape(seed))]
 
         assert all(count >= 0 for count in found)
         assert sum(found) <= sensitivity(quadtree.params_of(asked))
@@ -98,7 +98,7 @@ def test_each_part_is_its_share_on_average(kind: int) -> None:
     asked = made(kind=kind, scale=2, places=3)
     rng, total = Tape(b"share"), [0, 0, 0, 0]
     for _ in range(4000):
-        for place, count in marks(asked, Reading(0, (0, 0, 1, 7, 0, 1, 0, 7, 3)), rng):
+        for place, count in make_marks(asked, Reading(0, (0, 0, 1, 7, 0, 1, 0, 7, 3)), rng):
             assert abs(count - [0.4, 0.4, 1.2, 0][place]) < 1
             total[place] += count
 
@@ -111,19 +111,19 @@ def test_noise_is_for_who_does_not_collude_and_for_what_one_device_changes(
 ) -> None:
     """Those who collude take their parts off again: what is left must be noise enough."""
     asked = []
-    monkeypatch.setattr(quadtree, "shares", lambda *given: asked.append(given) or [])
+    monkeypatch.setattr(quadtree, "draw_shares", lambda *given: asked.append(given) or [])
     round = made(kind=kind, replace=replace, num=3, den=2, threshold=10, colluders=4)
 
-    assert quadtree.noise(round, None) == []
-    assert asked == [(quadtree.length(round), 6, 3, 2 * most, None)]
+    assert quadtree.draw_noise(round, None) == []
+    assert asked == [(quadtree.count_sums(round), 6, 3, 2 * most, None)]
 
 
 def test_yes_and_no_are_counted_apart() -> None:
     """Two numbers a square, of which a device marks one."""
     asked = made(kind=PROPORTIONS)
 
-    assert marks(asked, Reading(0, (7, 0, 1)), Tape(b"")) == [(2, 1)]
-    assert marks(asked, Reading(0, (7, 0, 0)), Tape(b"")) == [(3, 1)]
+    assert make_marks(asked, Reading(0, (7, 0, 1)), Tape(b"")) == [(2, 1)]
+    assert make_marks(asked, Reading(0, (7, 0, 0)), Tape(b"")) == [(3, 1)]
 
 
 def test_to_be_elsewhere_changes_twice_as_much() -> None:

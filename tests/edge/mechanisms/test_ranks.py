@@ -73,7 +73,7 @@ def test_every_user_tells_as_many_points() -> None:
     assert many == [0, 0, 2, 4, 6]
     assert one == [0, 5, 5, 5, 5]
     assert three == [0, 0, 0, 1, 2]
-    assert ranks.numbers(round) == 5
+    assert ranks.count_numbers(round) == 5
 
 
 @pytest.mark.parametrize("bad", [(0.5, 1), (3,), (), (True, 0), ("1", 2)])
@@ -87,7 +87,7 @@ def crowds(users: int, places: Sequence[int]) -> list[tuple[int, ...]]:
     return list(itertools.combinations_with_replacement(places, users))
 
 
-def most_moved(round: Round, users: int, sums: object = ranks.sums) -> float:
+def most_moved(round: Round, users: int, sums: object = ranks.sum_groups) -> float:
     """Return by how much all sums change at the most, over every crowd and every neighbour."""
     places = range(1 << round.params[3] * round.params[4])
     worst = 0.0
@@ -126,9 +126,9 @@ def test_all_points_of_a_user_are_hidden_together() -> None:
     worst = 0
     pairs = crowds(2, places)
     for crowd in itertools.product(pairs, repeat=users):
-        before = ranks.sums(round, sum(crowd, ()))
+        before = ranks.sum_groups(round, sum(crowd, ()))
         for other in pairs:
-            after = ranks.sums(round, sum((other, *crowd[1:]), ()))
+            after = ranks.sum_groups(round, sum((other, *crowd[1:]), ()))
             worst = max(worst, sum(abs(a - b) for a, b in zip(before, after, strict=True)))
 
     assert worst == ranks.sensitivity(round) == 6
@@ -138,7 +138,7 @@ def test_the_noise_has_the_law_of_the_epsilon() -> None:
     """30 000 draws at scale 7: frequencies fit exp(-|z| / 7), and not a scale 1/10 away."""
     round = a_round(group=1, order=3, axes=1)
     count = 30_000
-    drawn = Counter(ranks.blur(round, [0] * count, Tape(b"ranks")))
+    drawn = Counter(ranks.add_noise(round, [0] * count, Tape(b"ranks")))
 
     def misfit(scale: float) -> float:
         q = math.exp(-1 / scale)
@@ -157,7 +157,7 @@ def test_epsilon_divides_the_scale() -> None:
     """Twice the epsilon halves the noise; the mean of |z| is about the scale."""
 
     def size(epsilon: tuple[int, int]) -> float:
-        drawn = ranks.blur(a_round(order=5, epsilon=epsilon), [0] * 3000, Tape(b"scale"))
+        drawn = ranks.add_noise(a_round(order=5, epsilon=epsilon), [0] * 3000, Tape(b"scale"))
         return sum(map(abs, drawn)) / 3000
 
     assert size((1, 1)) == pytest.approx(1023, rel=0.07)

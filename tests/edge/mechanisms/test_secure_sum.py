@@ -36,11 +36,11 @@ def test_keys_boxes_and_tags_are_as_specified() -> None:
     other = suite.Secret(hashed("c1")).public
     a = secure_sum.pair_key(static.agree(suite.Secret(hashed("d1")).public), 0, 1)
     q = secure_sum.box_key(a, fresh.agree(other), sid, fresh.public, other)
-    s = [suite.Secret(secure_sum.scalar(below(f"sigma{i}"), sid, i)) for i in (0, 1)]
+    s = [suite.Secret(secure_sum.derive_scalar(below(f"sigma{i}"), sid, i)) for i in (0, 1)]
     secrets = below("sigma0").to_bytes(16, "big") + below("b0").to_bytes(16, "big")
     bound = secure_sum.aad(sid, 0, 1, s[0].public)
-    box = suite.seal(secure_sum.to_key(q, 0, 1), bytes(12), secrets, bound)
-    blocks = secure_sum.counters(0, 2048)
+    box = suite.seal(secure_sum.one_way_key(q, 0, 1), bytes(12), secrets, bound)
+    blocks = secure_sum.make_counters(0, 2048)
     mask = suite.aes(secure_sum.mask_key(s[0].agree(s[1].public), sid, 0, 1), blocks)
     own = suite.aes(secure_sum.self_key(below("b0"), sid, 0), blocks)
     decided = hashlib.sha256(sid + b"\xff\xff").digest()
@@ -57,9 +57,9 @@ def test_keys_boxes_and_tags_are_as_specified() -> None:
     assert hashlib.sha256(mask).hexdigest()[:32] == "7cce500bbca0430f2ebcd7a37f6e03c1"
     assert own.hex()[:16] == "10db313806390f45"
     assert secure_sum.commitment(below("b0"), sid, 0).hex() == "66412bbeefb2f82353755756a179ea4b"
-    assert secure_sum.with_tag(q, 0, 1).hex() == "683d36434a2c0f75"
-    assert secure_sum.set_tag(q, 0, 1, decided).hex() == "20e80b49cb9208ca"
-    assert [secure_sum.number(secure_sum.share(line, x)).hex() for x in (1, 2, 3)] == [
+    assert secure_sum.make_mask_tag(q, 0, 1).hex() == "683d36434a2c0f75"
+    assert secure_sum.make_set_tag(q, 0, 1, decided).hex() == "20e80b49cb9208ca"
+    assert [secure_sum.pack_number(secure_sum.evaluate(line, x)).hex() for x in (1, 2, 3)] == [
         "1e97f25ea374186da7b30fa75351713e",
         "33f3d32a4810da5fb08e6362c4b8226b",
         "003fadf94bd88095029aede79d0ce8a2",
@@ -77,9 +77,9 @@ def test_masks_are_of_aes_in_counter_mode() -> None:
     assert bytes(a ^ b for a, b in zip(plain, stream, strict=True)).hex() == (
         "601ec313775789a5b7a7f504bbf3d228f443e3ca4d62b59aca84e990cacaf5c5"
     )
-    one, other = secure_sum.counters(0, 2048), secure_sum.counters(2048, 2048)
+    one, other = secure_sum.make_counters(0, 2048), secure_sum.make_counters(2048, 2048)
     assert ciphers.aes(key, one) + ciphers.aes(key, other) == ciphers.aes(
-        key, secure_sum.counters(0, 4096)
+        key, secure_sum.make_counters(0, 4096)
     )
 
 
@@ -96,7 +96,7 @@ def test_lanes_add_words_as_numpy_does(bits: int, count: int, seed: int) -> None
         lanes.add(words.tobytes(), bool(less))
         other.add(words.tobytes(), bool(less))
 
-    assert lanes.packed() == other.packed() == total.tobytes()
+    assert lanes.pack() == other.pack() == total.tobytes()
 
 
 @pytest.mark.parametrize("bits", [16, 32])
@@ -111,12 +111,12 @@ def test_numbers_are_packed_modulo_their_bits(bits: int) -> None:
 def test_a_set_has_the_length_of_its_shard() -> None:
     """A bit each, and none for strangers."""
     for count in (1, 8, 9, 16):
-        bits = secure_sum.chosen([0, count - 1], count)
+        bits = secure_sum.pack_places([0, count - 1], count)
         assert len(bits) == -(-count // 8)
-        assert secure_sum.places_of(bits, count) == sorted({0, count - 1})
+        assert secure_sum.unpack_places(bits, count) == sorted({0, count - 1})
         for wrong in (bits + bytes(1), bits[:-1], [0]):
             with pytest.raises(ValueError, match="another length"):
-                secure_sum.places_of(wrong, count)
+                secure_sum.unpack_places(wrong, count)
 
 
 def test_a_board_and_a_gateway_share_a_secret() -> None:
@@ -135,13 +135,13 @@ def test_shares_are_points_away_from_the_secret() -> None:
     near = {j: at for at, j in enumerate(member.roster.neighbours)}
     line = below("x"), below("y")
 
-    joined = b"".join(map(secure_sum.number, line))
-    assert secure_sum.share(joined, 2) == evaluate_polynomial(line, 2)
+    joined = b"".join(map(secure_sum.pack_number, line))
+    assert secure_sum.evaluate(joined, 2) == evaluate_polynomial(line, 2)
     for i, other in talk.town.members.items():
         if i in near:
             sigma = other._held[other.roster.neighbours.index(3)][:SHARE]
             line = secure_sum.draw_polynomial(member.roster.t, Tape(b"device 3"))
-            assert int.from_bytes(sigma, "big") == secure_sum.share(line, 1 + near[i])
+            assert int.from_bytes(sigma, "big") == secure_sum.evaluate(line, 1 + near[i])
 
 
 def town(**other: Any) -> Town:
@@ -185,7 +185,7 @@ def told(talk: Talk, step: int, fields: dict[int, Any], place: int = 0) -> list[
     shard = step == secure_sum.SET
     where = shard_topic(SITE, 0) if shard else wire.topic(SITE, who.name, "told")
     message = pack(step, talk.gateway.sid, fields, SITE_KEY if shard else who.config_key, where)
-    return list(talk.town.members[place].heard(message, shard))
+    return list(talk.town.members[place].handle(message, shard))
 
 
 def fields_of(talk: Talk, place: int = 0) -> dict[int, Any]:
@@ -199,7 +199,7 @@ def fields_of(talk: Talk, place: int = 0) -> dict[int, Any]:
 
 def fewer(fields: dict[int, Any], count: int, size: int) -> dict[int, Any]:
     """Return the fields about the first `count` neighbours alone."""
-    return fields | {3: secure_sum.chosen(range(count), 11), 4: fields[4][: size * count]}
+    return fields | {3: secure_sum.pack_places(range(count), 11), 4: fields[4][: size * count]}
 
 
 def at_step(step: int) -> Talk:
@@ -279,7 +279,7 @@ def test_what_is_secret_is_gone_after_the_step_that_needs_it_last(
         still = {name for name, secret in own.items() if any(secret is one for one in found)}
         still |= {"lines" for line in lines if line in blobs}
         still |= {"masks" for mask in masks if mask in blobs}
-        still |= {"near" for at in member._near.numbers() if member._near[at][:32] in blobs}
+        still |= {"near" for at in member._near.list_numbers() if member._near[at][:32] in blobs}
         return still | ({"shares"} if any(member._held._bytes) else set())
 
     found = [look(), *(look() for _ in range(4) if talk.until(1))]
@@ -305,12 +305,12 @@ def test_a_step_for_which_there_is_no_room_ends_the_round(
     with monkeypatch.context() as full:
         full.setattr(sum_member, "write_mac", no_room)
         with pytest.raises(Refused, match="cramped"):
-            member.heard(talk.to(0), step == secure_sum.SET)
+            member.handle(talk.to(0), step == secure_sum.SET)
 
     assert member.state == IDLE
     assert not member._own
     assert not any(member._near._bytes + member._held._bytes)
-    assert member.heard(talk.to(0), step == secure_sum.SET) == []
+    assert member.handle(talk.to(0), step == secure_sum.SET) == []
 
 
 def no_room(*given: Any) -> None:
@@ -341,7 +341,7 @@ def test_the_last_step_is_answered_again_and_an_older_one_is_not() -> None:
         sent.append(talk.to(0))
         talk.hear()
 
-    assert [member.heard(one, at == 2) for at, one in enumerate(sent)] == [[], [], talk.up[0]]
+    assert [member.handle(one, at == 2) for at, one in enumerate(sent)] == [[], [], talk.up[0]]
     assert told(talk, 1, {3: b"", 4: b""}) == []
     assert member.begin(BODY, talk.town.terms(), list, Tape(b"")) == []
 
@@ -364,7 +364,7 @@ def test_of_a_neighbour_one_share_is_given() -> None:
         (None, pack(3, talk.gateway.sid, {3: b"\xff\x07"}, SITE_KEY, shard_topic(SITE, 0)))
     ]
     member = talk.town.members[0]
-    held = {at: member._held[at] for at in member._held.numbers()}
+    held = {at: member._held[at] for at in member._held.list_numbers()}
     near = talk.town.members[0].roster.neighbours
     talk.gateway._dealt.pop(11)
     talk.hear(but=[11])
@@ -423,7 +423,7 @@ def test_a_step_out_of_turn_and_a_strangers_message_are_ignored() -> None:
 
     assert told(talk, 4, {3: b"", 4: b"", 5: b"", 6: b""}) == []
     with pytest.raises(wire.Fault):
-        talk.town.members[0].heard(talk.to(1))
+        talk.town.members[0].handle(talk.to(1))
     assert talk.town.members[0].state == state
 
 
@@ -442,7 +442,7 @@ def test_a_step_of_another_sum_or_on_another_topic_is_ignored(
     )
     state = member.state
 
-    assert member.heard(message, shard) == []
+    assert member.handle(message, shard) == []
     assert member.state == state
     assert told(talk, step, fields)
 
@@ -467,8 +467,8 @@ def test_a_witness_is_a_neighbour_whose_box_was_opened() -> None:
     near = enumerate(member.roster.neighbours)
     keys = [(member._near[at][:32], j) for at, j in near]
     decided = hashlib.sha256(sid + b"\xff\x0f").digest()
-    bear = b"".join(secure_sum.with_tag(q, j, 0) for q, j in keys)
-    know = b"".join(secure_sum.set_tag(q, j, 0, decided) for q, j in keys)
+    bear = b"".join(secure_sum.make_mask_tag(q, j, 0) for q, j in keys)
+    know = b"".join(secure_sum.make_set_tag(q, j, 0, decided) for q, j in keys)
 
     with pytest.raises(Refused, match="witness"):
         told(talk, 4, {3: b"\xff\x07", 4: bear, 5: b"\xff\x07", 6: bytes(8) + know[8:]})
@@ -485,7 +485,7 @@ def test_numbers_of_another_length_are_not_sent() -> None:
     talk.give()
 
     with pytest.raises(Refused, match="unequal"):
-        talk.town.members[0].heard(talk.to(0))
+        talk.town.members[0].handle(talk.to(0))
 
 
 def test_a_device_that_started_anew_is_out_of_the_round() -> None:
@@ -493,11 +493,11 @@ def test_a_device_that_started_anew_is_out_of_the_round() -> None:
     talk = at_step(3)
     again = talk.town.member(0, talk.town.members[0].newest)
 
-    assert again.heard(talk.to(0), True) == []
+    assert again.handle(talk.to(0), True) == []
     with pytest.raises(Refused, match="earlier"):
         again.begin(BODY, talk.town.terms(), talk.town.numbers(0), Tape(b""))
     talk.town.members[0].erase()
-    assert talk.town.members[0].heard(talk.to(0), True) == []
+    assert talk.town.members[0].handle(talk.to(0), True) == []
 
 
 def test_a_roster_is_the_owners_and_the_newest() -> None:

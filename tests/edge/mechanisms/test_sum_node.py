@@ -58,7 +58,7 @@ class Crowd(NamedTuple):
         given = wire.round_body(round), 16, len(round.params) - 10
         found = ShardSum(self.shard, *given, SITE, known.site_key, links)
         said = {
-            name: one.heard(TOPIC, self.message(round), read[name]) for name, one in nodes.items()
+            name: one.handle(TOPIC, self.message(round), read[name]) for name, one in nodes.items()
         }
         while any(said.values()):
             for name, frames in said.items():
@@ -68,7 +68,7 @@ class Crowd(NamedTuple):
             for to, message in sent:
                 for name in nodes if to is None else [self.shard.members[to]]:
                     where = nodes[name].topics[to is None]
-                    said[name] = nodes[name].heard(where, message, read[name])
+                    said[name] = nodes[name].handle(where, message, read[name])
         return found
 
 
@@ -114,13 +114,13 @@ def test_a_round_is_paid_for_before_anything_is_said_and_joined_once(crowd: Crow
     node = crowd.booted()[name]
     message = crowd.message(round)
 
-    join = node.heard(TOPIC, message, in_cell(0, 0))
+    join = node.handle(TOPIC, message, in_cell(0, 0))
     assert len(join) == 1
     assert wire.decode(join[0][: -wire.MAC_BYTES])[1] == 1
     assert node.budget.exhausted
-    assert node.heard(TOPIC, message, in_cell(0, 0)) == []
+    assert node.handle(TOPIC, message, in_cell(0, 0)) == []
     assert node.refusal == ""
-    assert crowd.booted()[name].heard(TOPIC, message, in_cell(0, 0)) == []
+    assert crowd.booted()[name].handle(TOPIC, message, in_cell(0, 0)) == []
 
 
 def test_no_limits_are_taken_that_let_the_epsilons_of_sums_grow(crowd: Crowd) -> None:
@@ -147,12 +147,12 @@ def test_answers_keep_their_distance_and_none_is_given_again_after_a_cut(crowd: 
     pace_ms = node.budget.limits.pace_ms
 
     assert pace_ms > 0
-    assert node.heard(TOPIC, rounds[0], in_cell(0, 0), 5000)
-    assert node.heard(TOPIC, rounds[1], in_cell(0, 0), 5000 + pace_ms - 1) == []
+    assert node.handle(TOPIC, rounds[0], in_cell(0, 0), 5000)
+    assert node.handle(TOPIC, rounds[1], in_cell(0, 0), 5000 + pace_ms - 1) == []
     assert f"before the {pace_ms} ms" in node.refusal
-    assert node.heard(TOPIC, rounds[1], in_cell(0, 0), 5000 + pace_ms)
-    assert crowd.booted(3)[name].heard(TOPIC, rounds[1], in_cell(0, 0)) == []
-    assert crowd.booted(3)[name].heard(TOPIC, rounds[2], in_cell(0, 0))
+    assert node.handle(TOPIC, rounds[1], in_cell(0, 0), 5000 + pace_ms)
+    assert crowd.booted(3)[name].handle(TOPIC, rounds[1], in_cell(0, 0)) == []
+    assert crowd.booted(3)[name].handle(TOPIC, rounds[2], in_cell(0, 0))
 
 
 @pytest.mark.parametrize(("bits", "words"), [(16, 16), (17, 32), (32, 32)])
@@ -164,7 +164,7 @@ def test_numbers_are_sent_in_words_that_hold_the_sum(
     changed = round._replace(params=(*round.params[:7], bits, *round.params[8:]))
     node = crowd.booted()[crowd.shard.members[0]]
     monkeypatch.setattr(node._member, "begin", lambda body, terms, *_: asked.append(terms) or [])
-    node.heard(TOPIC, crowd.message(changed), in_cell(0, 0))
+    node.handle(TOPIC, crowd.message(changed), in_cell(0, 0))
 
     assert [terms.bits for terms in asked] == [words]
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_written_down_is_not_joined(crowd: Crowd) -> None:
     node = crowd.booted()[crowd.shard.members[0]]
     node.budget._copies.put = lambda *given: 1 // 0
 
-    assert node.heard(TOPIC, crowd.message(plan(QUERY, ())), in_cell(0, 0)) == []
+    assert node.handle(TOPIC, crowd.message(plan(QUERY, ())), in_cell(0, 0)) == []
     assert node.state() == "alert"
 
 
@@ -200,7 +200,7 @@ def test_what_protects_less_is_refused_and_costs_nothing(
         changed[at] = number
     left = node.budget.left
 
-    assert node.heard(TOPIC, crowd.message(round._replace(params=tuple(changed))), None) == []
+    assert node.handle(TOPIC, crowd.message(round._replace(params=tuple(changed))), None) == []
     assert why in node.refusal
     assert node.budget.left == left
 
@@ -211,7 +211,7 @@ def test_who_did_not_sign_is_not_heard(crowd: Crowd) -> None:
     message = crowd.message(plan(QUERY, ()))
 
     for where in (TOPIC, *node.topics):
-        assert node.heard(where, message[:-1] + bytes([message[-1] ^ 1]), None) == []
+        assert node.handle(where, message[:-1] + bytes([message[-1] ^ 1]), None) == []
     assert node.forged == 3
 
 

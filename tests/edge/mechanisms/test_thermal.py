@@ -219,13 +219,13 @@ def test_a_device_that_is_not_asked_loads_no_tables() -> None:
 def test_tables_of_another_variance_are_refused() -> None:
     """A caller's tables kept for the wrong Round would give other readings, and no sign of it."""
     device = Array()
-    tables = thermal.source(device.round(1), 64)
+    tables = thermal.find_tables(device.round(1), 64)
 
-    assert thermal.noise(device.round(2), 64, Tape(b"x"), tables)
+    assert thermal.draw_noise(device.round(2), 64, Tape(b"x"), tables)
     with pytest.raises(ValueError, match="other noise"):
-        thermal.noise(device.round(2, TABLES, 250001), 64, Tape(b"x"), tables)
+        thermal.draw_noise(device.round(2, TABLES, 250001), 64, Tape(b"x"), tables)
     with pytest.raises(ValueError, match="only those of 84"):
-        thermal.source(device.round(1, (112,)), 64)
+        thermal.find_tables(device.round(1, (112,)), 64)
 
 
 def test_no_tables_are_off_by_more_than_is_paid_for() -> None:

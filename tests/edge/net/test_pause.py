@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from edge.core.compat import Uptime
-from edge.net.link import until, within, within_ms
+from edge.net.link import wait_for_event, wait_until, within_ms
 from edge.net.mqtt import Client
 from edge.net.tls import Clock, set_clock
 from tests.edge import timeless
@@ -46,7 +46,7 @@ def ended(wait: Callable[[asyncio.Event], Awaitable[Any]]) -> int:
 
 def test_a_cancellation_that_comes_with_the_event_is_heeded() -> None:
     """Else a device that is told to end goes on."""
-    assert ended(lambda event: within(1000, event)) == 200
+    assert ended(lambda event: wait_for_event(1000, event)) == 200
     assert ended(lambda event: within_ms(1000, event.wait())) == 200
 
 
@@ -65,9 +65,9 @@ def test_a_wait_says_what_ended_it() -> None:
 
     async def whole() -> None:
         event = asyncio.Event()
-        assert not await within(5, event)
+        assert not await wait_for_event(5, event)
         event.set()
-        assert await within(5, event)
+        assert await wait_for_event(5, event)
         with pytest.raises(asyncio.TimeoutError):
             await within_ms(5, asyncio.sleep(1))
         with pytest.raises(KeyError):
@@ -84,7 +84,7 @@ def test_until_is_never_early_and_the_past_is_at_once() -> None:
         clock, late_ms = Uptime(), []
         for wait_ms in (0, 1, 3, 20, -1000):
             now_ms = clock.now_ms()
-            await until(clock, now_ms + wait_ms)
+            await wait_until(clock, now_ms + wait_ms)
             late_ms.append(clock.now_ms() - now_ms - max(wait_ms, 0))
         return late_ms
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from edge.board.assemble import farewell
+from edge.board.assemble import say_goodbye
 from edge.core.budget import Budget, Limits
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.wire import round_topic, topic
@@ -169,7 +169,7 @@ def lived(
         if leaves:
             while len(broker.asked_at) < rounds or not device._ticker.waits:
                 await asyncio.sleep(0)
-            await farewell(client, WHO, b"sleeping")
+            await say_goodbye(client, WHO, b"sleeping")
         else:
             await asyncio.sleep(0.4 * rounds + 1)
         for task in tasks:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import recovery.disk.cases
 from edge.core.entropy import Tape
 from edge.core.records import Release
-from edge.core.shares import shares
+from edge.core.shares import draw_shares
 from edge.mechanisms import disk, summing
 from edge.mechanisms import quadtree as device
 from edge.mechanisms.thermal import Params
@@ -326,12 +326,12 @@ def of_short_floats(length: int, divisor: int, num: int, den: int, rng: Any) -> 
 def of_the_other_chance(length: int, divisor: int, num: int, den: int, rng: Any) -> list[int]:
     """p for 1 - p: of e**(-x) falls 1 - e**(-x), which is another width."""
     other = -np.log(-np.expm1(-num / den))
-    return shares(length, divisor, int(other * 10**6), 10**6, rng)
+    return draw_shares(length, divisor, int(other * 10**6), 10**6, rng)
 
 
 def of_others_missing(length: int, divisor: int, num: int, den: int, rng: Any) -> list[int]:
     """Divided by all that take part, although a tenth may be missing and a tenth collude."""
-    return shares(length, divisor + divisor // 3, num, den, rng)
+    return draw_shares(length, divisor + divisor // 3, num, den, rng)
 
 
 @pytest.mark.parametrize("noise", [of_short_floats, of_the_other_chance, of_others_missing])
@@ -339,7 +339,7 @@ def test_noise_of_another_law_is_found(
     failed: Failed, noise: Callable[..., list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each ran and looked plausible somewhere."""
-    monkeypatch.setattr(device, "shares", noise)
+    monkeypatch.setattr(device, "draw_shares", noise)
 
     assert any("noise that hides" in one for one in failed(MECHANISM))
 

@@ -84,17 +84,17 @@ def of_ranks(plan: Any, payloads: Any) -> tuple[list[int], float]:
     """Return the exact sums of sorted places, and the scale of their noise."""
     params = ranks.params_of(plan)
     scale = ranks.sensitivity(plan) * params.den / params.num
-    return ranks.sums(plan, [place for _, place in payloads]), scale
+    return ranks.sum_groups(plan, [place for _, place in payloads]), scale
 
 
 def of_pyramid(plan: Any, payloads: Any) -> tuple[list[int], float]:
     """Return the exact parts of all squares, none of which is left out here, and the scale."""
-    added = [pyramid.levels(plan, payload) for payload in payloads]
+    added = [pyramid.unpack_levels(plan, payload) for payload in payloads]
     exact = pyramid.gather_values(
         plan, lambda k, squares: [sum(one[k].get(at, 0) for one in added) for at in squares]
     )
     levels = range(plan.params[3], plan.params[3] + len(plan.params) - 6)
-    assert len(exact) == sum(len(pyramid.within(plan.grid, level)) for level in levels)
+    assert len(exact) == sum(len(pyramid.list_squares(plan.grid, level)) for level in levels)
     return exact, max(plan.params[0] * den / num for num, den in pyramid.epsilons(plan))
 
 
@@ -302,7 +302,7 @@ def test_who_is_in_several_places_counts_as_one_among_them(tmp_path: Path, kind:
     total = np.zeros(4)
     for _ in range(runs):
         for reading in crowd.read_devices(round):
-            marks = quadtree.marks(round, reading, tape)
+            marks = quadtree.make_marks(round, reading, tape)
             assert sum(count for _, count in marks) <= sensitivity(params_of(round))
             for place, count in marks:
                 total[place] += count

@@ -95,7 +95,7 @@ def test_a_sum_is_drawn_by_what_it_was_measured_for(users: int) -> None:
     """Half of epsilon chooses the levels, and once all of it chose an estimator for others."""
     query = pyramid_sum.Query(Grid((16, 16), 0), (2, 1), users=users)
     round = pyramid_sum.plan(query, ())
-    released = Release(round, [1] * summed.length(round), users)
+    released = Release(round, [1] * summed.count_sums(round), users)
     found = pyramid_sum.recover(query, [released])
 
     assert isinstance(found, Heatmap)

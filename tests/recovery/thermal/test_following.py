@@ -118,11 +118,11 @@ def test_the_noise_is_for_what_the_query_s_own_devices_send(readings: int) -> No
     made, apart = calibrate_query(query), math.isqrt(alone.sensitivity_squared)
     here, there, half = make_follower(query), make_follower(query), apart // 2
     for _ in range(readings - 1):
-        here.less((apart - half,), made.exponent)
-        there.less((-half,), made.exponent)
+        here.subtract((apart - half,), made.exponent)
+        there.subtract((-half,), made.exponent)
         here.follow()
         there.follow()
-    sent = there.less((apart - half,), made.exponent), here.less((-half,), made.exponent)
+    sent = there.subtract((apart - half,), made.exponent), here.subtract((-half,), made.exponent)
 
     assert made.exponent == alone.exponent
     assert made.sensitivity_squared == (sent[0][0] - sent[1][0]) ** 2

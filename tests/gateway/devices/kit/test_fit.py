@@ -142,7 +142,7 @@ def test_slots_are_bound_as_they_are_handed_out(
 
     for chip, own in ((b"\xaa", True), (b"\xbb", False)):
         place = Bound(given, held.identity.state_key, chip)
-        assert place.copied() is not own
+        assert place.is_copied() is not own
         assert (tuple(place.read(i) for i in range(COUNT)) == held.make_first_slots()) is own
 
 

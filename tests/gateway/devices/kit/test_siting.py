@@ -59,8 +59,8 @@ def test_a_degree_is_as_long_as_the_tables_say(latitude: int, sign: int) -> None
     site = Site(sign * latitude, 13.0, 90.0, 0, 0)
     made = siting.compute_site_plane(site)
     here = sign * latitude * 10**7, 13 * 10**7
-    assert plane.millimetres(made, here) == (0, 0)
-    x, y = plane.millimetres(made, (here[0] - 10**7, here[1] + 10**7))
+    assert plane.to_millimetres(made, here) == (0, 0)
+    x, y = plane.to_millimetres(made, (here[0] - 10**7, here[1] + 10**7))
     north_m, east_m = DEGREE_M[latitude]
 
     assert y / MM == pytest.approx(north_m, abs=1)
@@ -91,7 +91,7 @@ def test_every_place_of_a_grid_is_where_it_is(
             degrees = site.find_position(part * side_m * 100, other * side_m * 50)
             fix = tuple(round(angle * 10**7) for angle in degrees)
             right = on_grid(site, *(angle / 10**7 for angle in fix))
-            found = plane.millimetres(made, (fix[0], fix[1]))
+            found = plane.to_millimetres(made, (fix[0], fix[1]))
             worst = max(worst, math.dist(found, right))
             assert right == pytest.approx((part * side_m * 100, other * side_m * 50), abs=12)
 
@@ -105,7 +105,7 @@ def test_bearing_leads_the_columns() -> None:
         made = siting.compute_site_plane(Site(10.0, 20.0, bearing, 0, 0))
         for step, axis in ((along, 0), (across, 1)):
             fix = 10 * 10**7 + 1000 * step[0], 20 * 10**7 + 1000 * step[1]
-            found = plane.millimetres(made, fix)
+            found = plane.to_millimetres(made, fix)
             assert 10_000 < found[axis] < 12_000
             assert abs(found[1 - axis]) <= 1
 
@@ -138,7 +138,7 @@ def test_a_grid_that_is_too_large_is_refused_and_one_that_is_not_is_none_the_wor
 SCRIPT = """
 from edge.board.sensors import plane
 for fix in {fixes}:
-    print(*plane.millimetres({made}, fix))
+    print(*plane.to_millimetres({made}, fix))
 """
 
 
@@ -149,7 +149,7 @@ def test_every_interpreter_finds_the_same_cell(interpreter) -> None:
     fixes += [(900000000, 0), (-900000000, -1800000000)]
     said = interpreter.run(SCRIPT.format(fixes=fixes, made=made))
 
-    expected = [" ".join(map(str, plane.millimetres(made, fix))) for fix in fixes]
+    expected = [" ".join(map(str, plane.to_millimetres(made, fix))) for fix in fixes]
     assert said.splitlines() == expected
     assert abs(int(expected[1].split()[0]) - 106_500) < 500  # and not once round the earth
 

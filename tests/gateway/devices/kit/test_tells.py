@@ -122,7 +122,7 @@ import machine
 from edge.board import config, places
 from edge.core.records import Grid
 held = config.load("heatveil.json")
-one = places.of_board(held, machine)
+one = places.open_on_board(held, machine)
 print(*one.read(Grid((20, 20), 10000)))
 """
 

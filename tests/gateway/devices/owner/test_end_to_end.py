@@ -193,7 +193,7 @@ def test_other_noise_opens_nothing(
     heatveil: Any, arrays: Arrays, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The test above must be able to say no: an owner who draws exactly gets no reading back."""
-    monkeypatch.setattr(table, "source", lambda *_: None)
+    monkeypatch.setattr(table, "find_tables", lambda *_: None)
     unveil(heatveil, arrays)
     found = rows(arrays.folder / "readings.sqlite")
     right = {key: (value, "") for key, value in arrays.seen.items()}

@@ -394,8 +394,8 @@ def test_a_device_takes_what_tells_less_however_it_is_written(
     assert bool(why) == (wished > last)
     assert Fraction(*disk_limits.total_epsilon(new)) == 4 * wished
     if not why:
-        assert not tightening.looser(old, new)
-        assert not disk_limits.looser(old, new)
+        assert not tightening.explain_loosening(old, new)
+        assert not disk_limits.explain_loosening(old, new)
 
 
 def test_the_budget_of_dearer_answers_is_too_much_for_cheaper_ones() -> None:
@@ -403,5 +403,5 @@ def test_the_budget_of_dearer_answers_is_too_much_for_cheaper_ones() -> None:
     old, half = make_capped_limits(Fraction(1), 4, 60), make_capped_limits(Fraction(1, 2), 4, 60)
     new, why = tighten_limits(old, half._replace(version=2, budget=old.budget))
 
-    assert not tightening.looser(old, new)
+    assert not tightening.explain_loosening(old, new)
     assert "add up to more" in why

@@ -9,7 +9,7 @@ from edge.core import wire
 from edge.core.entropy import Tape
 from edge.core.wire import Words
 from edge.mechanisms import secure_sum
-from edge.mechanisms.secure_sum import SHARE, P, number, share
+from edge.mechanisms.secure_sum import SHARE, P, evaluate, pack_number
 from gateway.service.secure_sum.collecting import ABANDONED, FIXED, RELEASED
 from gateway.service.secure_sum.opening import decode_shares, open_secret
 from tests.sums import SITE, STAGES, Talk, Town, drawn, who_is
@@ -186,12 +186,15 @@ def test_who_colludes_proves_nothing_against_the_honest() -> None:
         points[i] = [
             (
                 x,
-                (share(line, x) + (x * prod(x - root for root in kept) if j in colluding else 0))
+                (
+                    evaluate(line, x)
+                    + (x * prod(x - root for root in kept) if j in colluding else 0)
+                )
                 % P,
             )
             for x, j in enumerate(near, 1)
         ]
-        secrets[i] = secure_sum.secret_of(line)
+        secrets[i] = secure_sum.recover_secret(line)
     gateway.liars = {victim}
     gateway._convict(points, secrets)
 
@@ -204,7 +207,7 @@ def lie(talk: Talk, place: int, about: int = 99) -> bytes:
     (frame,) = talk.up[place]
     true = wire.open_message(frame, mac(talk, place), up(talk, place), 1 << 20)[3]
     false = min(about, len(true) // SHARE)
-    given = b"".join(number(12345 + at) for at in range(false)) + true[SHARE * false :]
+    given = b"".join(pack_number(12345 + at) for at in range(false)) + true[SHARE * false :]
     return bytes(
         secure_sum.pack(5, talk.gateway.sid, {3: given}, mac(talk, place), up(talk, place))
     )
@@ -228,8 +231,8 @@ def test_as_many_false_shares_as_can_be_are_told_from_true_ones(
 ) -> None:
     """(m - t) // 2 of m, wherever they are; of one more nothing is believed."""
     line = secure_sum.draw_polynomial(t, Tape(b"line"))
-    secret = secure_sum.secret_of(line)
-    points = [(x, share(line, x)) for x in range(1, shares + 1)]
+    secret = secure_sum.recover_secret(line)
+    points = [(x, evaluate(line, x)) for x in range(1, shares + 1)]
     for wrong in range(false + 1):
         spoilt = [(x, (y + 3**x) % P if 11 * x % (shares + 1) <= wrong else y) for x, y in points]
         liars = frozenset(x for (x, y), (_, was) in zip(spoilt, points, strict=True) if y != was)

@@ -286,10 +286,10 @@ class Liar:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._member, name)
 
-    def heard(self, message: bytes, shard: bool = False) -> list[bytes]:
+    def handle(self, message: bytes, shard: bool = False) -> list[bytes]:
         """Return the member's answer, and false shares in the place of its own."""
         sid, who, where = self._member._sid, self._member._who, self._member._up
-        frames: list[bytes] = self._member.heard(message, shard)
+        frames: list[bytes] = self._member.handle(message, shard)
         for at, frame in enumerate(frames):
             body = wire.open_message(frame, who.mac_key, where, secure_sum.LONGEST)
             if body[1] == secure_sum.REVEAL:
