@@ -75,6 +75,6 @@ class Lanes:
         found = np.frombuffer(words, self._word)
         self._sum = self._sum - found if less else self._sum + found
 
-    def packed(self) -> bytes:
+    def pack(self) -> bytes:
         """Return the words of the sum."""
         return self._sum.tobytes()

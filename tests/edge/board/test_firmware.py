@@ -245,7 +245,7 @@ def test_a_frozen_build_has_the_same_files(monkeypatch: pytest.MonkeyPatch) -> N
 # What the files of a board and of Linux do without, though pins and clocks are theirs.
 
 FILES = sorted([*(EDGE / "board").rglob("*.py"), *(EDGE / "linux").rglob("*.py")])
-WAITS = {"random bits from spread"}
+WAITS = {"random bits from draw_jitter"}
 TELLS = {"import of json", "a print"}  # to who stands before it: what is wrong, by its word
 MAY = {  # rule: file, and what it may do there
     rules.inexact: {  # a time to sleep, both

@@ -189,7 +189,7 @@ def sleeping(ring: Ring, world: World, farewell: Any, monkeypatch: pytest.Monkey
     parts.ring, parts.client = ring, SimpleNamespace(connected=True)
     parts.budget = SimpleNamespace(frames=1, fault="")
     parts.config = SimpleNamespace(identity=None, wake_s=60)
-    parts.led = SimpleNamespace(dark=lambda: None)
+    parts.led = SimpleNamespace(turn_off=lambda: None)
     parts.station = parts.nap = parts.machine = parts.watchdog = parts.updates = None
     for module in (start, link):
         monkeypatch.setattr(module, "sleep_ms", world.sleep_ms)
