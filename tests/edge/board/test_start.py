@@ -116,7 +116,7 @@ def test_a_copy_stays_awake_and_renews_no_radio(
 
     class Radio:
         def __init__(self, *_: Any) -> None:
-            self.vitals = dict
+            self.describe = dict
 
         async def stay_joined(self, show: Any, there: Any) -> None:
             reached.append(there())
