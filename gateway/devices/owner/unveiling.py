@@ -395,7 +395,7 @@ class UnveilingPass:
         """Return what devices of so many sensors draw this round's noise from, made once."""
         like = plan.params, sensors
         if like != self._drawn_from[0]:
-            self._drawn_from = like, half.source(plan, sensors)
+            self._drawn_from = like, half.find_tables(plan, sensors)
         return self._drawn_from[1]
 
 
