@@ -141,9 +141,9 @@ SPENT = Wording(
 )
 AHEAD = Wording(
     "rounds.ahead",
-    "no round opens: the budget for any {hours} h is spent for now, some of it up to {at}, which "
-    "this gateway's clock has not reached: set the clock right. If it is right, and was ahead "
-    "before, that part comes back as it grows older than {hours} h from then",
+    "no round opens: the budget for any {hours} h is spent for now, and is enough for a round "
+    "again at {back} by this gateway's clock. The last round opened at {at}, which the clock has "
+    "not reached: if it is wrong, set it right",
 )
 _ASKED = Wording("done.asked", "as many rounds as were asked for have been run: {done}")
 _EPSILON = Wording("done.epsilon", "all of the budget is spent, in {rounds} round{s}")
@@ -190,8 +190,9 @@ class Campaign:
             raise OperatorFault(f"no round can be planned: {fault}") from fault
         self._price = compute_round_rho(self._plan.guarantee)
         self._window_h = self.deployment.privacy.window_h
-        self._spent = ""  # why the ledger refused the round that is next
-        self._spent_s = 0.0  # until when it does, by the wall's clock, which the ledger goes by
+        # Where the ledger refused the next round: until when, by the wall's clock, which it goes
+        # by, and when the last one opened.
+        self._refused: tuple[float, float] | None = None
         self._before = 0  # rounds whose releases are of earlier windows, and in no map any more
         self._budget = compute_budget_rho(self._plan.guarantee, self.deployment.privacy.readings)
         # Who adds up in a secure sum begins none again: see `Steps.give_up_round`.
@@ -280,11 +281,12 @@ class Campaign:
             ):
                 if not self._window_h:
                     return why
-                self._spent = self._explain_spent(kept(self.store.find_opened_s) or 0.0)
-                self._spent_s = kept(self.store.find_first_lapse_s) or time.time() + GLANCE_S
+                back_s = kept(self.store.find_affordable_s, self._budget, asked.rho)
+                opened_s = kept(self.store.find_opened_s)
+                self._refused = back_s or time.time() + GLANCE_S, opened_s or 0.0
                 continue
-            if self._spent:
-                self._spent = ""
+            if self._refused:
+                self._refused = None
                 self.say("rounds", True, "")
             self._tell_ledger()
             # Where nothing is paid before the release, to ask anew costs nothing either.
@@ -311,12 +313,15 @@ class Campaign:
             return _EPSILON(rounds=len(releases), s="s" * (len(releases) > 1))
         return _READING() if len(releases) == 1 else _READINGS(rounds=len(releases))
 
-    def _explain_spent(self, opened_s: float) -> str:
-        """Return why the ledger opens no round; opened_s: the latest time that one was opened."""
-        if opened_s <= time.time() + STILL_S:
+    def _explain_refusal(self) -> str:
+        """Return why the ledger opens no round, by what the clock shows now; "" where it may."""
+        if self._refused is None:
+            return ""
+        if self._refused[1] <= time.time() + STILL_S:
             return SPENT(hours=self._window_h)
-        at = datetime.fromtimestamp(opened_s).astimezone()
-        return AHEAD(hours=self._window_h, at=f"{at:%Y-%m-%d %H:%M}")
+        back, at = (datetime.fromtimestamp(one).astimezone() for one in self._refused)
+        minute = "%Y-%m-%d %H:%M"
+        return AHEAD(hours=self._window_h, back=f"{back:{minute}}", at=f"{at:{minute}}")
 
     def _next(self, releases: list[Any]) -> Any:
         """Return the next Round as it is planned, or None; releases of earlier windows go."""
@@ -396,9 +401,9 @@ class Campaign:
             rounds, why = self.deployment.rounds, self.hindrance()
             soon = known or (silent and (open := self.intake.find_last_round()) and open.reports)
             wait_s = GLANCE_S if why else 0.0 if soon else pause.compute_wait_s(rounds)
-            if self._spent and time.time() < self._spent_s:
+            if self._refused and time.time() < self._refused[0]:
                 wait_s = GLANCE_S
-            said = why or self._spent
+            said = why or self._explain_refusal()
             self.say("rounds", not said, said or pause.explain_closed_hours(rounds))
             if not wait_s:
                 return True

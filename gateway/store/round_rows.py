@@ -7,6 +7,7 @@ row nothing is asked: over every start. Charged to this ledger it is LOST, and k
 
 import json
 import time
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
@@ -16,7 +17,7 @@ from sqlalchemy import delete, func, insert, or_, select, update
 
 from ..faults import DeletedFault, ForgottenFault
 from ..service.intake.outcomes import AskedRound, SecondAnswer, hash_frame
-from ..service.ledger import Charge, check_budget, check_terms, find_stored_unit
+from ..service.ledger import Charge, Ledger, check_budget, check_terms, find_stored_unit
 from .message_rows import insert_many
 from .places import Place
 from .schema import (
@@ -77,10 +78,24 @@ def list_charges(connection: Any, counted_s: float | None = None) -> tuple[Charg
     return tuple(chain.from_iterable(found))
 
 
-def find_first_lapse_s(connection: Any, counted_s: float | None) -> float | None:
-    """Return when the first of what `list_charges` returns counts no more; None for never."""
-    oldest_s = connection.scalar(_counting(select(func.min(charges.c.at_s)), counted_s))
-    return None if counted_s is None or oldest_s is None else oldest_s + counted_s
+def find_affordable_s(
+    connection: Any, counted_s: float | None, budget: Fraction, rho: Fraction
+) -> float | None:
+    """Return when enough has lapsed for a round at this price; None for now, or for never."""
+    if counted_s is None:
+        return None
+    columns = charges.c.at_s, charges.c.rho, charges.c.device
+    rows = connection.execute(_counting(select(*columns), counted_s).order_by(charges.c.at_s))
+    at_s, paid = [], [Charge(sum_unpaid_rho(connection))]
+    for row in rows:
+        at_s.append(row.at_s)
+        paid.append(Charge(Fraction(row.rho), row.device))
+
+    def fits(lapsed: int) -> bool:
+        return Ledger(budget, (paid[0], *paid[lapsed + 1 :])).left >= rho
+
+    lapsed = bisect_left(range(len(at_s) + 1), True, key=fits)
+    return at_s[lapsed - 1] + counted_s if 0 < lapsed <= len(at_s) else None
 
 
 def _counting(wanted: Any, counted_s: float | None) -> Any:

@@ -227,15 +227,14 @@ class Store:
             since_s = find_counted_s(round_rows.read_terms(connection))
             return round_rows.list_charges(connection, since_s)
 
-    def find_first_lapse_s(self) -> float | None:
-        """Return when the first of `list_charges` counts no more, by the wall's clock.
+    def find_affordable_s(self, budget: Fraction, rho: Fraction) -> float | None:
+        """Return when a round at this price fits into the budget again, by the wall's clock.
 
-        None where none counts, or none ever lapses.
+        None where it does now, or never will.
         """
         with self._reads.connect() as connection:
-            return round_rows.find_first_lapse_s(
-                connection, find_counted_s(round_rows.read_terms(connection))
-            )
+            counted_s = find_counted_s(round_rows.read_terms(connection))
+            return round_rows.find_affordable_s(connection, counted_s, budget, rho)
 
     def list_refused(self, limit: int = 100) -> list[DeadLetter]:
         """Return the newest dead letters, newest first."""

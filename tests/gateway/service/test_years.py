@@ -6,6 +6,7 @@ time is the wall's; devices run as fast as they may.
 
 import random
 import time
+from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -191,15 +192,27 @@ class House:
         return 0.0
 
 
-@pytest.mark.parametrize("back_h", [0, pytest.param(48, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("at_start_h", "running_h", "codes"),
+    [
+        (0, 0, ["spent"]),
+        pytest.param(48, 0, ["ahead", "spent"], marks=pytest.mark.long),
+        pytest.param(0, 48, ["spent", "ahead", "spent"], marks=pytest.mark.long),
+    ],
+)
 def test_a_window_that_is_spent_is_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, back_h: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    at_start_h: int,
+    running_h: int,
+    codes: list[str],
 ) -> None:
-    """In log, health and Home Assistant; and the ledger is asked again when something is back.
+    """In log, health and Home Assistant; and the ledger is asked again when enough is back.
 
-    Where the clock was set back meanwhile, that is said; and nothing is back before it would be.
+    While the clock is behind, that is said; and nothing is back before it would be.
     """
     house, said, asked = House(tmp_path, monkeypatch, 7), [(True, "")], []
+    to_set_back_h = [running_h]
 
     def soon(*_: Any) -> float:
         house.at_s += 600
@@ -208,14 +221,17 @@ def test_a_window_that_is_spent_is_said_once(
     def say(part: str, ok: bool, why: str) -> None:
         if said[-1] != (ok, why):
             said.append((ok, why))
+        if not ok and to_set_back_h:
+            house.at_s -= HOUR_S * to_set_back_h.pop()
 
     monkeypatch.setattr(campaign.Pause, "compute_wait_s", soon)
     monkeypatch.setattr(campaign, "GLANCE_S", 1e-9)
     house.promise("10/1")
     house.serve().run_rounds(house.deployment.privacy.readings)
-    back_s = house.store.find_first_lapse_s()
+    paid = [one.rho for one in house.store.list_charges()]
+    back_s = house.store.find_affordable_s(sum(paid), paid[0])
     house.close()
-    house.at_s -= HOUR_S * back_h
+    house.at_s -= HOUR_S * at_start_h
     on = house.serve()
     on.say = say
     open_round = house.store.open_round
@@ -226,9 +242,12 @@ def test_a_window_that_is_spent_is_said_once(
     opened_s = house.store.find_opened_s()
     house.close()
 
-    assert [ok for ok, _ in said] == [True, False, True]
-    assert "spent for now" in said[1][1]
-    assert said[1][1].code == ("rounds.ahead" if back_h else "rounds.spent")
+    why = [one for ok, one in said if not ok]
+    assert [ok for ok, _ in said] == [True, *[False] * len(codes), True]
+    assert [one.code for one in why] == [f"rounds.{code}" for code in codes]
+    assert all("spent for now" in one for one in why)
+    back = f"{datetime.fromtimestamp(back_s).astimezone():%Y-%m-%d %H:%M}"
+    assert all(one.fields["back"] == back for one in why if one.code == "rounds.ahead")
     assert sum(map(bool, asked)) == 1
     assert opened_s > back_s
 

@@ -57,14 +57,18 @@ def test_what_is_older_than_a_window_counts_no_more(
     at_s += 60
     store.open_round(asked(plans[1], b"0002"), 3 * RHO)
     assert "round 3 asks" in store.open_round(asked(plans[2], b"0003"), 3 * RHO)
-    assert store.find_first_lapse_s() == 1.8e9 + windows.bound_span_s(24)
+    lapse_s = 1.8e9 + windows.bound_span_s(24)
+    assert store.find_affordable_s(3 * RHO, RHO) == lapse_s
+    assert store.find_affordable_s(3 * RHO, 3 * RHO) == lapse_s + 60
+    assert store.find_affordable_s(4 * RHO, RHO) is None
+    assert store.find_affordable_s(RHO, 2 * RHO) is None
 
     at_s = 1.8e9 + windows.bound_span_s(24) - 1
-    assert store.list_charges() == (Charge(RHO), again, Charge(RHO))
+    assert store.list_charges() == (Charge(RHO), Charge(RHO), again)
     at_s += 1
     assert store.list_charges() == (Charge(RHO),)
     assert store.open_round(asked(plans[2], b"0003"), 3 * RHO) == ""
-    assert store.find_first_lapse_s() == 1.8e9 + 60 + windows.bound_span_s(24)
+    assert store.find_affordable_s(2 * RHO, RHO) == lapse_s + 60
 
 
 @pytest.mark.long
