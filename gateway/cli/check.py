@@ -23,13 +23,10 @@ from ..faults import DeletedFault, OperatorFault, TakenFault
 from ..mechanisms import find_for_deployment, find_serving, plan_first_round
 from ..output import format_duration
 from ..service.ledger import (
-    check_budget,
-    check_terms,
     compute_budget_rho,
     compute_reading_rho,
     find_unit,
     is_distributed,
-    make_terms,
 )
 from ..service.mqtt import access
 from ..service.sealing import check_key_folder
@@ -183,13 +180,11 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     rho = compute_reading_rho(guarantee)
     budget = compute_budget_rho(guarantee, deployment.privacy.readings)
     with open_reader(deployment) as reader:
-        promised, least = reader.read_promise()
-        ledger = reader.read_ledger(budget)
         if lacking := reader.find_unusable_fault():
             raise lacking
-    check_terms(promised, make_terms(guarantee))
+        reader.check_promise(guarantee, deployment.privacy.readings)
+        least, ledger = reader.read_promise()[1], reader.read_ledger(budget)
     unit = find_unit(guarantee)
-    check_budget(least, budget, unit)
     if least is not None and budget < least:
         yield make_note(
             "store",

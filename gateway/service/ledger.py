@@ -134,6 +134,9 @@ def is_pure(guarantee: Any) -> bool:
     return guarantee.epsilon is not None and guarantee.delta in (None, (0, 1))
 
 
+# Where a deployment is not what it was, for its variables are those of another terminal.
+VARIABLES = " (or set again the HEATVEIL_ variables that were set then)"
+
 # A promise that an earlier version put in other words, and the words it has now.
 _FORMER = re.compile(
     "one source moves by (.+?), everything else the same, if no source is stronger than (.+?), "
@@ -161,8 +164,9 @@ def check_terms(paid: str | None, asked: str) -> None:
         f"{', '.join(part for part in now if part not in was) or 'less'}, and not "
         f"{', '.join(part for part in was if part not in now) or 'that alone'}; only prices of "
         "one promise add up, and a sum of two would promise nothing. Go back to the former "
-        "settings, or end the former promise with heatveil ledger --end-promise, which keeps "
-        "what was released, and tell the people in the room that the costs of both add up"
+        f"settings{VARIABLES}, or end the former promise with heatveil ledger --end-promise, "
+        "which keeps what was released, and tell the people in the room that the costs of both "
+        "add up"
     )
 
 
@@ -182,9 +186,9 @@ def check_budget(least: Fraction | None, asked: Fraction, unit: Unit = RHO) -> N
         f"the deployment would spend {unit.format_rho(asked, 9)} in all, but {unit.name} "
         f"{float(unit.convert(least)):.9g} was promised for its database, and the people in the "
         "room were told that it would not be exceeded. Go back to the epsilon and "
-        "readings under [privacy] that promised it (or set again the HEATVEIL_ variables that "
-        "were set then), or make the larger promise as a new one: enrol again, in a new folder, "
-        "with a new database or after heatveil ledger --end-promise"
+        f"readings under [privacy] that promised it{VARIABLES}, or make the larger "
+        "promise as a new one: enrol again, in a new folder, with a new database or after "
+        "heatveil ledger --end-promise"
     )
 
 

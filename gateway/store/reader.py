@@ -17,10 +17,12 @@ from sqlalchemy import Engine, case, create_engine, event, func, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from edge.core import wire
+from edge.core.records import Guarantee
 from edge.core.window import JUMPED
 
 from ..faults import OperatorFault
-from ..service.ledger import Ledger, find_counted_s
+from ..service.ledger import Ledger, compute_budget_rho, find_counted_s, make_terms
 from ..settings.deployment import Deployment
 from . import opening, postgres, round_rows
 from .opening import make_unusable_fault
@@ -238,6 +240,16 @@ class Reader:
         found = self._all(select(rounds.c.message).where(rounds.c.number == number))
         return found[0][0] if found else None
 
+    def read_guarantee(self, number: int) -> Guarantee | None:
+        """Return the promise that a round was asked under, None where it was deleted."""
+        message = self.read_message(number)
+        if not message:
+            return None
+        # It was signed, with a key that may be gone by now.
+        promised = wire.decode(message[: -wire.MAC_BYTES])[5]
+        pairs = zip(promised[:6:2], promised[1:6:2], strict=True)
+        return Guarantee(*(None if n is None else (n, d) for n, d in pairs), *promised[6:])
+
     def list_answers(self, number: int) -> list[AnswerRow]:
         """Return the reports that count in a round, by device."""
         columns = (reports.c[name] for name in AnswerRow._fields)
@@ -297,6 +309,19 @@ class Reader:
         """Return what all charges are the price of, and the least budget that was promised."""
         with self._engine.connect() as connection:
             return round_rows.read_terms(connection), round_rows.read_budget(connection)
+
+    def check_promise(self, guarantee: Any, readings: int) -> None:
+        """Hold what a deployment promises against what was promised here, as `serve` does.
+
+        Args:
+            readings: under [privacy].
+
+        Raises:
+            OperatorFault: it is another promise, or a larger one.
+        """
+        budget = compute_budget_rho(guarantee, readings)
+        with self._engine.connect() as connection:
+            round_rows.check_terms_and_budget(connection, make_terms(guarantee), budget)
 
     def list_devices(self) -> list[DeviceRow]:
         """Return every device that was ever heard of, under each of its keys, by name."""

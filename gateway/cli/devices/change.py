@@ -21,14 +21,7 @@ from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
 from ...devices.kit.siting import derive_settings, derive_steps
 from ...faults import OperatorFault
 from ...mechanisms import find_for_deployment, find_serving, make_first_limits, plan_first_round
-from ...service.ledger import (
-    Charge,
-    check_budget,
-    check_terms,
-    compute_budget_rho,
-    find_unit,
-    make_terms,
-)
+from ...service.ledger import Charge
 from ...service.rounds import Place
 from ...settings import config, windows
 from ...settings.deployment import Deployment
@@ -223,10 +216,7 @@ def check_promise(deployment: Deployment) -> None:
         return
     guarantee = find_for_deployment(deployment).plan(config.make_query(deployment), []).guarantee
     with closing(Reader(find_place(deployment))) as reader:
-        promised, least = reader.read_promise()
-    check_terms(promised, make_terms(guarantee))
-    budget = compute_budget_rho(guarantee, deployment.privacy.readings)
-    check_budget(least, budget, find_unit(guarantee))
+        reader.check_promise(guarantee, deployment.privacy.readings)
 
 
 def sum_spent_nano_rho(deployment: Deployment, others: Iterable[str]) -> int:

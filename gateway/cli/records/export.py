@@ -14,12 +14,18 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from edge.core import wire
-from recovery.maps.guarantee import sentences
+from recovery.maps.guarantee import Guarantee, sentences
 
 from ...faults import OperatorFault, suggest_name
 from ...mechanisms import Mechanism, find_for_deployment, find_serving, plan_first_round
 from ...mechanisms.record import Exported
-from ...service.ledger import Ledger, compute_budget_rho, find_stored_unit
+from ...service.ledger import (
+    Ledger,
+    compute_budget_rho,
+    find_stored_unit,
+    is_distributed,
+    is_pure,
+)
 from ...settings import config as deployments
 from ...settings.deployment import Deployment
 from ...store import sqlite
@@ -398,8 +404,9 @@ def list_export_kinds(
 # What a deployment has gathered, for others to work with: `heatveil export`.
 #
 # The promise goes with the data. Beside every file stands `<file>.guarantee.json`, written before
-# the file is: what is promised, what of it is spent, how the numbers are counted, and what they do
-# not hide. Parquet carries the same inside, under the key heatveil.guarantee.
+# the file is: what each round was promised, what is spent of today's promise, how the numbers are
+# counted, and what they do not hide. Parquet carries the same inside, under the key
+# heatveil.guarantee.
 
 
 def export(
@@ -462,7 +469,7 @@ def export(
         if what != "ledger":  # which stays
             reader.check_not_deleted(f"its {what}")
         _check_mechanism(deployment, reader)
-        promise = _promise(deployment, reader, what, kind.units, span)
+        promise = _describe_promise(deployment, reader, what, kind.units, span)
         if earth is not None:
             promise["on_earth"] = earth.describe_site()
         rows, used = write_rows(out, kind, kind.rows(reader, span), promise, earth)
@@ -484,26 +491,23 @@ def _check_mechanism(deployment: Deployment, reader: Any) -> None:
             )
 
 
-def _promise(
+def _describe_promise(
     deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: TimeSpan
 ) -> dict[str, Any]:
     plan = plan_first_round(deployment, deployments.make_query(deployment))
-    guarantee = plan.guarantee
-    terms, least = reader.read_promise()
-    budget = compute_budget_rho(guarantee, deployment.privacy.readings)
-    ledger: Ledger = reader.read_ledger(min(budget, least or budget))
+    guarantee, readings = plan.guarantee, deployment.privacy.readings
+    reader.check_promise(guarantee, readings)
+    terms, _ = reader.read_promise()
+    ledger: Ledger = reader.read_ledger(compute_budget_rho(guarantee, readings))
     newest, pure = reader.list_rounds(1), guarantee.delta is None
     spent = {"rho_budget": str(ledger.budget), "rho_spent": str(ledger.spent)}
     return {
-        "in_words": sentences(guarantee),
-        "not_protected": guarantee.unprotected,
+        "promises": _list_promises(reader, span),
         "site": deployment.site.name,
         "what": what,
         "since_s": span.since_s,
         "until_s": span.until_s,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "guarantee": guarantee._asdict() | ({"rho": None} if pure else {}),
-        "guarantee_of": {"epsilon": guarantee.unit} | ({} if pure else {"rho": "one round"}),
         "charged_under": None if terms is None else json.loads(terms),
         **({} if pure else spent),
         "epsilon_spent": compute_spent_epsilon(deployment, ledger, plan),
@@ -512,6 +516,33 @@ def _promise(
         "public": "everything here has passed the veil, or is sealed to a key that goes with the "
         "round's release; no key and no exact reading is in it",
     }
+
+
+def _list_promises(reader: Any, span: TimeSpan) -> list[dict[str, Any]]:
+    """Return what rounds were asked under, oldest first, as it was then; alike ones in a row once.
+
+    A store outlives a promise: one is ended for another, or made smaller.
+    """
+    runs: list[tuple[Guarantee, list[int]]] = []
+    for row in _rounds(reader, span):
+        if (asked := reader.read_guarantee(row.number)) is None:
+            continue
+        if is_pure(asked) or is_distributed(asked):
+            asked = asked._replace(rho=None)
+        if runs and runs[-1][0] == asked:
+            runs[-1][1][1] = row.number
+        else:
+            runs.append((asked, [row.number, row.number]))
+    return [
+        {
+            "rounds": between,
+            "in_words": sentences(one),
+            "not_protected": one.unprotected,
+            "guarantee": one._asdict(),
+            "guarantee_of": {"epsilon": one.unit} | ({"rho": "one round"} if one.rho else {}),
+        }
+        for one, between in runs
+    ]
 
 
 def _moment(name: str, given: str | None) -> float | None:

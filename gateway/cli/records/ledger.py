@@ -82,12 +82,11 @@ def ledger(
     rho = compute_round_rho(plan.guarantee)
     budget = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
     with open_reader(deployment) as reader:
+        reader.check_promise(plan.guarantee, deployment.privacy.readings)
         standing: Ledger = reader.read_ledger(budget)
         charges = reader.list_charges(ALL)
-        promised, least = reader.read_promise()
+        promised, _ = reader.read_promise()
         ended, gone = reader.list_ended_promises(), reader.is_deleted()
-    budget = min(budget, least or budget)  # what was promised once is not raised by a file
-    standing = Ledger(budget, standing.charges)
     asked, rho = rho, _newest_price(standing, plan.guarantee) or rho
     if as_json:
         told = _exactly(deployment, standing, rho, plan, charges)
@@ -247,17 +246,12 @@ def _newest_price(standing: Ledger, guarantee: Any) -> Fraction | None:
 
 def _other_file(rho: Fraction, asked: Fraction, guarantee: Any, promised: str | None) -> str:
     """Return how a file's rounds differ from those that were charged; empty where they do not."""
-    if promised is None or is_distributed(guarantee):
-        return ""
-    now = "this file, with the variables that are set now"
-    if promised != make_terms(guarantee):
-        return f"note     {now}, makes another promise than was charged; heatveil check says which"
-    if asked == rho:
+    if promised is None or is_distributed(guarantee) or asked == rho:
         return ""
     cost, price = (find_stored_unit(promised).format_rho(one, 6) for one in (rho, asked))
     return (
-        f"note     what is left is counted in rounds of {cost}, as the newest was; {now}, "
-        f"asks for {price}"
+        f"note     what is left is counted in rounds of {cost}, as the newest was; this file, "
+        f"with the variables that are set now, asks for {price}"
     )
 
 

@@ -7,6 +7,7 @@ import os
 import sys
 import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from gateway.cli.records.earth import EarthGrid
 from gateway.cli.records.export import list_export_kinds
 from gateway.devices.kit.siting import Site
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find_mechanism, find_serving
+from gateway.mechanisms import find_mechanism, find_serving, plan_first_round
 from gateway.mechanisms.flags import parse_query
 from gateway.service.intake.outcomes import AskedRound, CountedReport, SecondAnswer
 from gateway.service.ledger import Charge, compute_round_rho
@@ -42,9 +43,11 @@ class Filled:
         self.config, self.sent = folder / "site.toml", {}
         self.config.write_text(sites.small("testsite", 1, cells=10, sensors=4, readings=4))
         store, budget = Store(folder / "heatveil.sqlite", "testsite"), Fraction(100)
+        self.promise = plan_file(self.config).guarantee._replace(rho=(1, 50))
+        names = {}
         for number in (1, 2):
-            plan = home.round(number)
-            name = wire.name_of(plan)
+            plan = home.round(number)._replace(guarantee=self.promise)
+            names[number] = name = wire.name_of(plan)
             message = home.message(plan)
             store.open_round(
                 AskedRound(name, name, plan, message, compute_round_rho(plan.guarantee)), budget
@@ -60,9 +63,15 @@ class Filled:
                 )
             again = SecondAnswer(name, Charge(Fraction(1, 50), EVIL), b"again")
             store.keep_batch(kept, [], [again])
-        store.close_round(wire.name_of(home.round(1)), [7, None, -3, 1000], 3)
-        store.keep_map(wire.name_of(home.round(1)), '{"mass": [[0.25, 0.0], [0.5, 1.5]]}')
+        store.close_round(names[1], [7, None, -3, 1000], 3)
+        store.keep_map(names[1], '{"mass": [[0.25, 0.0], [0.5, 1.5]]}')
         store.close()
+
+
+def plan_file(path: Path) -> Any:
+    """Return the first round that a deployment file plans."""
+    deployment = config.load_deployment(path)
+    return plan_first_round(deployment, config.make_query(deployment))
 
 
 @pytest.fixture
@@ -114,18 +123,20 @@ def test_the_promise_stands_beside_the_data(
     assert heatveil(*command).status == 0
 
     told = json.loads((tmp_path / f"releases{ending}.guarantee.json").read_text())
-    assert told["guarantee"]["epsilon"] == [8, 1]
+    (promise,) = told["promises"]
+    assert promise["guarantee"]["epsilon"] == [8, 1]
+    assert promise["rounds"] == [1, 2]
     assert Fraction(told["rho_spent"]) == Fraction(2, 50) + Fraction(2, 50)
-    assert told["guarantee_of"].keys() == {"epsilon", "rho"}
+    assert promise["guarantee_of"].keys() == {"epsilon", "rho"}
     assert told["rounds_so_far"] == 2
     assert 0 < told["epsilon_spent"] <= 8
-    assert told["not_protected"]
+    assert promise["not_protected"]
     assert "2**-exponent" in told["units"]["grains"]
     if ending == ".parquet":
         from pyarrow import parquet
 
         inside = parquet.read_schema(out).metadata[b"heatveil.guarantee"]
-        assert json.loads(inside)["guarantee"] == told["guarantee"]
+        assert json.loads(inside)["promises"] == told["promises"]
     values = [row["grains"] for row in _read(out)]
     missing = "" if ending == ".csv" else None
     assert [value if value == missing else int(value) for value in values] == [
@@ -134,6 +145,55 @@ def test_the_promise_stands_beside_the_data(
         -3,
         1000,
     ]
+
+
+def test_each_round_goes_with_the_promise_that_it_was_asked_under(
+    filled: Filled, tmp_path: Path, heatveil: Callable[..., Any], home: Any
+) -> None:
+    """Not with the file's of today: that one may have ended it, or been made smaller."""
+    text = filled.config.read_text()
+    database = config.load_deployment(filled.config).site.database
+    with closing(Store(database, "testsite")) as store:
+        store.end_promise()
+    filled.config.write_text(text.replace('epsilon = "8/1"', 'epsilon = "1/1"'))
+
+    def export_maps(name: str) -> Any:
+        out = tmp_path / name
+        words = ("export", "--config", filled.config, "--out", out, "--what", "maps")
+        assert heatveil(*words).status == 0
+        return json.loads((tmp_path / f"{name}.guarantee.json").read_text())
+
+    (promise,) = export_maps("ended.csv")["promises"]
+    assert promise["guarantee"]["epsilon"] == [8, 1]
+    assert any("2,981" in line or "epsilon 8" in line for line in promise["in_words"])
+
+    smaller = plan_file(filled.config)._replace(number=3)
+    name = wire.name_of(smaller)
+    with closing(Store(database, "testsite")) as store:
+        rho = compute_round_rho(smaller.guarantee)
+        asked = AskedRound(name, name, smaller, home.message(smaller), rho)
+        assert store.open_round(asked, 4 * rho) == ""
+    both = export_maps("both.csv")["promises"]
+    assert [one["rounds"] for one in both] == [[1, 2], [3, 3]]
+    assert [one["guarantee"]["epsilon"] for one in both] == [[8, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("what", ["maps", "ledger"])
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [('epsilon = "8/1"', 'epsilon = "80000/1"'), ('delta = "1/100000"', 'delta = "1/100001"')],
+)
+def test_nothing_is_exported_as_another_promise_than_was_charged(
+    filled: Filled, tmp_path: Path, heatveil: Callable[..., Any], what: str, was: str, now: str
+) -> None:
+    """As `serve` refuses such a file; the reason may be a variable that was not set."""
+    filled.config.write_text(filled.config.read_text().replace(was, now))
+    out = tmp_path / "out.csv"
+    said = heatveil("export", "--config", filled.config, "--out", out, "--what", what)
+
+    assert said.status == 1
+    assert "HEATVEIL_ variables" in said.refusal
+    assert not out.exists()
 
 
 def test_a_spreadsheet_runs_no_formula_of_a_device(

@@ -157,6 +157,9 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     assert told["told_in"] == "epsilon"
     for name, number in (("WINDOW_H", "24"), ("READINGS", "26")):
         monkeypatch.setenv(f"HEATVEIL_PRIVACY__{name}", number)
+    # What was charged for a life is told of no window: that is another promise.
+    assert "HEATVEIL_ variables" in heatveil("ledger", "--config", square).refusal
+    assert heatveil("ledger", "--config", square, "--end-promise").status == 0
     stays = "a day epsilon 7, a week epsilon 49, a year epsilon 2555"
     assert stays in heatveil("ledger", "--config", square).out
 
@@ -350,18 +353,21 @@ def test_the_promise_that_is_shown_is_the_one_that_the_map_was_had_under(
     assert "epsilon 8, delta 1/100000" in said.success
 
 
-def test_a_larger_promise_in_the_file_does_not_make_more_left(
+def test_a_smaller_price_in_the_file_does_not_make_more_left(
     kept: Any, heatveil: Heatveil
 ) -> None:
-    """What people were told first is what they are told again."""
-    kept.path.write_text(kept.path.read_text().replace("readings = 3", "readings = 300"))
+    """Half a round is left: of rounds of the file's price, which none has cost, it would be many.
+
+    A larger promise than people were told is none that anything is told of.
+    """
+    text = kept.path.read_text().replace("readings = 3", "readings = 300")
+    kept.path.write_text(text)
+    assert "HEATVEIL_ variables" in heatveil("ledger", "--config", kept.path).refusal
+    kept.path.write_text(text.replace('epsilon = "8/1"', 'epsilon = "799/100"'))
     told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
     said = " ".join(heatveil("ledger", "--config", kept.path).out.split())
 
-    assert Fraction(told["budget"]) == 3 * kept.rho
-    # Half of one is left; of rounds of the file's price, which none has cost, it would be many.
     assert (told["rounds_left"], Fraction(told["round"])) == (0, kept.rho)
-    assert "Nothing more is asked" in said
     assert "counted in rounds of" in said
 
 
