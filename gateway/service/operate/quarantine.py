@@ -303,19 +303,22 @@ class Quarantine:
         """Let the broker shut out exactly these, of those that are ours to shut out."""
         if self._control is None or not self._control.up or time.monotonic() < self._again_s:
             return
+        # Beforehand: a link that is lost and back before it fails has it asked again at once.
+        self._again_s = time.monotonic() + AGAIN_S
         try:
-            if self._disabled is None:
+            if (disabled := self._disabled) is None:
                 rows = self._control.list_clients().items()
-                self._disabled = {name for name, row in rows if _ours(row)}
+                self._disabled = disabled = {name for name, row in rows if _ours(row)}
                 self._mute = False
-            for name in wanted - self._disabled:
+            for name in wanted - disabled:
                 check_answers(self._control.run_commands(dynamic.compose_disabling(name)), MISSING)
-                self._disabled.add(name)
-            for name in self._disabled - wanted:
+                disabled.add(name)
+            for name in disabled - wanted:
                 check_answers(self._control.run_commands(dynamic.compose_enabling(name)), MISSING)
-                self._disabled.discard(name)
+                disabled.discard(name)
+            self._again_s = 0.0
         except NoAnswerFault as fault:
-            self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
+            self._disabled = None
             if self._control.up and not self._mute:
                 self._mute = True
                 log.warning(
@@ -324,7 +327,7 @@ class Quarantine:
                     why=str(fault),
                 )
         except OperatorFault as fault:
-            self._disabled, self._again_s = None, time.monotonic() + AGAIN_S
+            self._disabled = None
             log.error(
                 "the broker refused to change whom it blocks; trying again",
                 why=str(fault),
