@@ -195,7 +195,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Meanwhile a round must close, and a gateway must stop, without waiting for the disk."""
-    monkeypatch.setattr(places, "AGAIN_S", 60.0)
+    monkeypatch.setattr(places, "AGAIN_S", 600.0)
     tried = threading.Event()
 
     def locked(kept: Any) -> None:
@@ -217,7 +217,7 @@ def test_nobody_waits_for_a_locked_store_but_its_batch(
 
     assert len(in_time) == 1
     assert not in_time[0].reports
-    assert time.monotonic() - began_s < 30  # of the sixty between two tries
+    assert time.monotonic() - began_s < 300  # of the six hundred between two tries
     assert desk.diary.entries == []  # not acknowledged: the broker keeps it
 
 

@@ -241,7 +241,7 @@ OFF = "import time; real = time.time; time.time = lambda: real() + {seconds}"
 def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     site: Callable[[int], Any], store: Store
 ) -> None:
-    """kill -9 of one, SIGSTOP of another beyond its lease: the parts change hands in time.
+    """kill -9 of one, SIGSTOP of another beyond its lease: the parts change hands.
 
     Their machines are a day apart from the leader's, each to its side: no clock of theirs counts.
     """
