@@ -69,7 +69,7 @@ class SecondAnswer(NamedTuple):
     frame: bytes
 
 
-# What is wrong with a message, in one word: what `/metrics` and `heatveil refused` count by.
+# What is wrong with a message, in one word: what `/metrics` and `/api/v1/refused` count by.
 KINDS = (
     "topic",  # no device of this site speaks there
     "unknown",  # a device that is not enrolled

@@ -133,10 +133,9 @@ at("more").addEventListener("click", () => {
 
 let devices = [], budget = null, order = { by: "state", down: false };
 
-function stateOf(device, since_s, why) {
+function stateOf(device, since_s) {
   if (device.quarantine) return ["out", 0];
   if (device.alarm) return ["key", 1];
-  if (why && (device.last_s ?? 0) < since_s) return ["refused", 2];
   if (device.last_s === null) return ["never", 2];
   if (device.last_s < since_s) return ["silent", 3];
   return device.clock ? ["clock", 3] : ["answers", 4];
@@ -163,11 +162,10 @@ export async function refreshDevices(closed) {
     after = `&after=${encodeURIComponent(last.next)}`;
   } while (last.next && found.length < 10_000);
   budget = last.budget;
-  const since_s = closed ? closed.opened_s : 0, refused = (await get("refused?limit=200"))?.newest || [];
-  const reasons = new Map(refused.filter(({ at_s }) => at_s >= since_s).reverse().map(({ topic, why }) => [topic.split("/")[3], why]));
+  const since_s = closed ? closed.opened_s : 0;
   devices = found.map((device) => {
-    const why = reasons.get(device.name), [state, rank] = stateOf(device, since_s, why);
-    return { ...device, state, rank, why };
+    const [state, rank] = stateOf(device, since_s);
+    return { ...device, state, rank };
   });
   tellDevices();
 }
@@ -187,7 +185,7 @@ function tellDevices() {
     else head.removeAttribute("aria-sort");
   }
   at("devices").replaceChildren(...fitting.slice(0, SHOWN).map((one) => {
-    const row = makeRow(one.name, one.last_s === null ? t("devices.since") : ago(one.last_s), make("span", t(`devices.${one.state}`, { why: one.why }), { "data-state": one.rank < 4 ? "bad" : "good" }), leftOf(one.left));
+    const row = makeRow(one.name, one.last_s === null ? t("devices.since") : ago(one.last_s), make("span", t(`devices.${one.state}`), { "data-state": one.rank < 4 ? "bad" : "good" }), leftOf(one.left));
     if (one.rank < 4) row.dataset.silent = "";
     return row;
   }));

@@ -11,7 +11,6 @@ import pytest
 from gateway.mechanisms import find_mechanism
 from gateway.service.operate.health import Health, make_health_event
 from gateway.service.telling import make_vocabulary_event
-from gateway.store.reader import RefusedRow
 from gateway.web.server import Page
 from tests.waiting import eventually
 
@@ -216,10 +215,9 @@ def test_a_day_is_played(live: Page, opened: Opened, until: Until) -> None:
 def test_devices_are_found_and_those_that_are_silent_come_first(
     live: Page, known: Any, opened: Opened, until: Until
 ) -> None:
-    """Last heard before the last closed round began, or not as it must be; shut out; answering."""
-    why = "its MAC is another key's"
-    letter = RefusedRow(1, 2e9, "heatveil/1/lab/west/data", "forged", why, 80)
-    known.list_refused = lambda *_: [letter]
+    """Last heard before the last closed round began, or never; shut out; or answering."""
+    rows = known.list_devices()
+    known.list_devices = lambda: [*rows[:2], rows[2]._replace(last_s=None)]
     tab = opened(live.url)
     until(tab, "document.querySelectorAll('#devices tr').length == 3")
     rows = [row.split("\t") for row in tab.inner_text("#devices").splitlines()]
@@ -231,11 +229,7 @@ def test_devices_are_found_and_those_that_are_silent_come_first(
     tab.click("#sensor-head")
 
     assert [row[0] for row in rows] == ["south", "west", "north"]
-    assert [row[2] for row in rows] == [
-        "blocked",
-        f"answered, and it does not count: {why}",
-        "did not answer",
-    ]
+    assert [row[2] for row in rows] == ["blocked", "no valid answer so far", "no valid answer"]
     assert {row[3] for row in rows} == {"56 %"}  # 9/8 of 2
     assert tab.inner_text("#sensors-note").startswith("Altogether there are 3 sensors; 3 of them")
     assert tab.inner_text("#devices tr:first-child th") == "west"
