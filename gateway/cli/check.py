@@ -210,13 +210,14 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
 def describe_retention(deployment: Deployment) -> str:
     """Return what is kept and for how long, as the deployment has it: for who answers for it."""
     report, keep = (f"{days:g} days" if days else "for ever" for days in deployment.kept_days)
-    maps = "releases and maps" if deployment.privacy.window_h else "maps"
-    rest = "" if deployment.privacy.window_h else "releases, "
+    windowed = deployment.privacy.window_h > 0
+    maps = f"releases and maps {keep}" if windowed else f"releases for ever; maps {keep}"
     return (
-        f"kept: blurred or sealed reports {report}; {maps} {keep}; messages that were refused "
-        f"{deployment.store.refused_days:g} days; {rest}rounds, what they cost, which devices "
-        "there were and how often each answered for as long as the database; no reading in the "
-        "clear, ever"
+        f"kept, unless heatveil delete ends it: blurred or sealed reports {report}; {maps}; "
+        f"messages that were refused {deployment.store.refused_days:g} days. Kept as long as the "
+        "database: rounds, what they cost, which devices there were and how often each answered. "
+        "A reading in the clear is never kept. Backups, exports, reports of a day and logs are "
+        "not among these: they stay where you put them"
     )
 
 
@@ -246,6 +247,9 @@ def check(
     file: Annotated[Path | None, typer.Argument(help="The deployment file, TOML.")] = None,
     config: flags.File = None,
     connect: Annotated[bool, typer.Option("--connect", help="Ask the broker too.")] = False,
+    kept: Annotated[
+        bool, typer.Option("--kept", help="Say only what is kept, and for how long.")
+    ] = False,
     as_json: flags.AsJson = False,
 ) -> None:
     """Look through a whole deployment and say what is, or may be, wrong with it.
@@ -259,6 +263,10 @@ def check(
             "no deployment file was named, and there must be one to look through; write "
             "heatveil check gateway.toml"
         )
+    if kept:
+        said = describe_retention(load_deployment(path))
+        typer.echo(json.dumps({"kept": said}) if as_json else said)
+        return
     found: list[Finding] = []
     for one in check_deployment(path, connect):
         found.append(one)

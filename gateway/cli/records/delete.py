@@ -212,7 +212,7 @@ def _elsewhere(place: Place) -> Iterable[str]:
             yield f"Copies beside it hold it still; remove them: {', '.join(copies)}"
     else:
         yield "PostgreSQL keeps the bytes until VACUUM FULL, and its archives as you have them do."
-    yield "Remove backups and exports, too."
+    yield "Remove your backups, exports, reports and logs, too: they lie where you put them."
 
 
 def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:

@@ -301,6 +301,21 @@ def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: He
     assert sorted(os.listdir(kept.path.parent)) == files
 
 
+def test_what_is_kept_is_said_alone_before_and_after_a_deletion(
+    kept: Any, heatveil: Heatveil
+) -> None:
+    """For who answers for it: one statement, with what lies elsewhere; a check has it, too."""
+    alone, whole = heatveil("check", kept.path, "--kept"), heatveil("check", kept.path).out
+    heatveil("delete", "--config", kept.path, "--yes")
+    after = heatveil("check", kept.path, "--kept", "--json")
+
+    assert alone.status == 0
+    assert alone.out.count("\n") == 1
+    assert alone.out in whole
+    assert "Backups, exports, reports of a day and logs" in alone.out
+    assert json.loads(after.success) == {"kept": alone.out.rstrip()}
+
+
 def test_copies_in_which_nothing_is_ever_deleted_are_named(kept: Any, heatveil: Heatveil) -> None:
     """What was promised to be kept for a month lies there for years, and nobody thinks of it."""
     names = "heatveil.sqlite.schema7", "heatveil.sqlite.rescued-2", ".heatveil.sqlite.schema6.0f"
