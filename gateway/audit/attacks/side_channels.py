@@ -132,7 +132,9 @@ class _Spoken:
     """A whole `edge.net.device` on a clock of ours, one look at a time."""
 
     def __init__(self, device: Device, clock: list[int]) -> None:
-        uptime = SimpleNamespace(EARLY_MS=0, now_ms=lambda: clock[0], stay=lambda due_ms: None)
+        uptime = SimpleNamespace(
+            EARLY_MS=0, now_ms=lambda: clock[0], block_until=lambda due_ms: None
+        )
         self.line, self.ring = _Line(clock), Ring(1 << 16)
         self._device = edge_device.Device(
             device.identity,
