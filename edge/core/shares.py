@@ -68,7 +68,7 @@ def draw_shares(length, divisor, num, den, rng, pieces=1):
     """
     if length < 0 or divisor < 1 or pieces < 1 or num < 1 or den < 1:
         raise ValueError(
-            "shares(%d, %d, %d, %d): noise of a width above 0 is shared by at least one"
+            "draw_shares(%d, %d, %d, %d): noise of a width above 0 is shared by at least one"
             % (length, divisor, num, den)
         )
     noise = [0] * length

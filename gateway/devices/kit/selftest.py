@@ -233,14 +233,14 @@ def compare_answers(board: Board, seed: bytes | None = None) -> SelftestResult:
 
 _SUM_CODE = f"""{_HEAD}
 from edge.core.entropy import Tape
-from edge.core.shares import shares
+from edge.core.shares import draw_shares
 from edge.mechanisms import crypto, secure_sum, sum_node
 seed = unhexlify(%r)
 own = crypto.Secret(seed)
 key = own.agree(unhexlify(%r))
 made = own.public + key + crypto.seal(key, secure_sum.NONCE, key, seed)
 made += crypto.aes(key, secure_sum.make_counters(0, 64))
-noise = shares(20, 7, 1, 2, Tape(seed))
+noise = draw_shares(20, 7, 1, 2, Tape(seed))
 {_HEAP}
 print("made", hexlify(made).decode(), " ".join([str(one) for one in noise]))
 """
