@@ -20,7 +20,12 @@ from ..devices.enrol.check import check_devices_fit
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import DeletedFault, OperatorFault, TakenFault
-from ..mechanisms import find_for_deployment, find_serving, plan_first_round
+from ..mechanisms import (
+    explain_idle_readings,
+    find_for_deployment,
+    find_serving,
+    plan_first_round,
+)
 from ..output import format_duration
 from ..service.ledger import (
     compute_budget_rho,
@@ -414,6 +419,8 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
             f"{_count(readings, 'round')} under the promise; one every {every}, they last {lasts}"
         )
     yield make_pass("privacy", said + " of open hours" * bool(rounds.hours))
+    for idle in explain_idle_readings(query, rounds.every_s):
+        yield make_note("privacy", idle)
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
         yield make_note(
             "homeassistant",

@@ -6,11 +6,14 @@ everybody else must know. There is no base class. No mechanism knows another.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from ..faults import OperatorFault, suggest_name
+from ..output import format_duration
+from ..settings.windows import count_answers
 from .record import Mechanism as Mechanism
 from .record import Serving as Serving
 from .record import Verbs as Verbs
@@ -135,6 +138,19 @@ def plan_first_round(deployment: Any, query: Any) -> Any:
         return find_for_deployment(deployment).plan(query, [])
     except (ValueError, ArithmeticError) as fault:
         raise OperatorFault(f"no round can be planned: {fault}") from fault
+
+
+def explain_idle_readings(query: Any, every_s: float | None) -> list[str]:
+    """Return a sentence where more readings share the promise than a window holds, or nothing."""
+    hours = getattr(query, "window_h", 0)
+    if not hours or not every_s or query.readings <= (most := count_answers(hours, every_s)):
+        return []
+    blur = find_for_query(query).describe_blur
+    return [
+        f"readings = {query.readings}, but with one every {format_duration(every_s)} a window of "
+        f"{hours} h never pays for more than {most}: under the same promise, readings = {most} "
+        f"gives each {blur(replace(query, readings=most))} instead of {blur(query)}"
+    ]
 
 
 def make_first_limits(deployment: Any, query: Any) -> Any:

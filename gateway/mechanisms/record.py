@@ -210,6 +210,7 @@ class Mechanism(Verbs):
         sensors(deployment): how many devices' places there are, (columns, rows).
         query_of(deployment): what the analyst asks; ValueError where it cannot be served.
         cautions(query): what an operator should know before it is asked, a sentence each.
+        describe_blur(query): how much one answer is blurred, in words.
 
     For readers:
         words: what things are called; usually those of places.
@@ -258,6 +259,7 @@ class Mechanism(Verbs):
     sensors: Callable[[Any], tuple[int, int]] = _usual.find_device_shape
     query_of: Callable[[Any], Any] = _usual.make_query
     cautions: Callable[[Any], list[str]] = lambda query: []
+    describe_blur: Callable[[Any], str] = _usual.describe_blur
 
     words: Words = PLACES
     promise: Callable[[Any, Any], list[str]] = field(default_factory=lambda: _DERIVED)

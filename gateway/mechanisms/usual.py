@@ -239,6 +239,11 @@ def read_release(query: Any, written: Any) -> Release:
     return Release(round, values, reports)
 
 
+def describe_blur(query: Any) -> str:
+    """Return the epsilon of one answer, in words."""
+    return f"epsilon {round_up(float(Fraction(*query.epsilon) / query.readings), 4)}"
+
+
 def explain_calibration(
     query: Any,
     *,
@@ -253,7 +258,7 @@ def explain_calibration(
     Raises:
         OperatorFault: it cannot be planned, or a picture was asked for.
     """
-    from . import find_for_query
+    from . import explain_idle_readings, find_for_query
     from .flags import plan_or_refuse
 
     mechanism = find_for_query(query)
@@ -290,6 +295,7 @@ def explain_calibration(
     stage("working out what a report tells whoever sees it")
     more, lines = mechanism.calibrated(query, round)
     refusal = str(more.get("refusal", ""))
+    lines = [*lines, *(f"Beware: {idle}." for idle in explain_idle_readings(query, every_s))]
     if hours:
         numbers["trade"], stays = _trade(query)
         numbers["maps"], worth = _try_maps(query, stage)

@@ -211,6 +211,8 @@ def _say(fault: Any, environment: Environment) -> str:
     if fault["type"] == "model_type":
         return f"{place} is {fault['input']!r} but must be a table of names and values"
     need = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    if fault["type"] in ("int_type", "int_parsing", "int_from_float"):
+        need = "it should be a whole number"
     if fault["type"] == "tuple_type":
         need = "it should be values in brackets, such as [1, 2], without quotes"
     if fault["type"] == "string_pattern_mismatch":

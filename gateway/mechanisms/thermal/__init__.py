@@ -110,6 +110,7 @@ MECHANISM = Mechanism(
     check_texts=_deployment.check_sensor_axes,
     check_query=_deployment.check_memory_need,
     cautions=_deployment.list_cautions,
+    describe_blur=_deployment.describe_blur,
     world=_world.make_room,
     stand=_world.make_fleet_scene,
     judge=_world.judge_map,

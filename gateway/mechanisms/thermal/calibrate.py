@@ -22,6 +22,7 @@ from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
 from ...output import Stage, check_writable, format_duration, write_all
+from .. import explain_idle_readings
 from ..flags import convert_plan_faults
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, compute_numbers, format_map_line
@@ -98,10 +99,11 @@ def format_lines(query: Query, numbers: dict[str, Any]) -> list[str]:
     return [
         *_list_unprotected(query, numbers),
         "",
-        format_map_line(query, numbers["map"]),
+        format_map_line(query, numbers["map"], numbers["every_s"]),
         "",
         *_promise(query, numbers),
         *_window(query, numbers),
+        *(f"Beware: {idle}." for idle in explain_idle_readings(query, numbers["every_s"])),
         "",
         *_noise(query, numbers),
         "",
@@ -124,7 +126,7 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
         window, every = f"{row['window_h']} h", format_duration(row["every_s"])
         lines.append(
             f"  {window:<8} {every:<11} {row['readings']:<10} {row['sigma']:<14.4g} "
-            f"{round_up(row['epsilon_week'])}"
+            f"{round_up(row['epsilon_week'], 4)}"
         )
     return [
         *lines,
@@ -149,7 +151,7 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
     given = {name: round_up(value, 4) for name, value in numbers["really_given"].items()}
     printed = "" if query.calibration == "exact" else "the paper's formula as printed "
     curve = (
-        "; a sharper reckoning of this window alone, by the exact curve: "
+        ", which adds up over windows; by the exact curve, one window alone gives "
         f"{round_up(numbers['exact_epsilon'], 4)}"
         if query.readings > 1
         else ""
@@ -169,14 +171,14 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
         f"Protected: {numbers['neighbours']}.{rounded}",
         f"Promised: epsilon {asked} at delta {delta}, for {query.readings} "
         f"reading{'s' * (query.readings > 1)} of every sensor together.",
-        f"Really given: {printed}{'gives ' * bool(printed)}epsilon {given['epsilon']} at delta "
+        f"Given: {printed}{'gives ' * bool(printed)}epsilon {given['epsilon']} at delta "
         f"{delta}{other}{curve}.",
     ]
 
 
 def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
     rho, whole = (numbers[name] for name in ("rho", "rho_window"))
-    some = {row["windows"]: round_up(row["epsilon"]) for row in numbers["windows"]}
+    some = {row["windows"]: round_up(row["epsilon"], 4) for row in numbers["windows"]}
     every = (
         ""
         if numbers["every_s"] is None

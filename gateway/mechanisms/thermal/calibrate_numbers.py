@@ -70,7 +70,7 @@ from recovery.thermal.noise import make_follower
 from recovery.thermal.query import cell_m, protected_cells, standing_room, unknown_physics
 from recovery.thermal.seen import sensors_m
 
-from ...output import Stage
+from ...output import Stage, format_duration
 from ...settings.windows import DAYS, count_windows, list_cadences
 from ..flags import convert_recovery_faults
 from ..scores import WORTHLESS, is_hardly_better_than_blind
@@ -138,8 +138,12 @@ def try_maps(query: Query, stage: Stage) -> TriedMaps | None:
     )
 
 
-def format_map_line(query: Query, tried: dict[str, Any] | None) -> str:
-    """Return what is to be said of the map, from the value of that key."""
+def format_map_line(query: Query, tried: dict[str, Any] | None, every_s: float | None) -> str:
+    """Return what is to be said of the map, from the value of that key.
+
+    Args:
+        every_s: seconds from one reading to the next, or None.
+    """
     if tried is None and query.response is not None:
         return (
             "The map: how far off it will be was not tried, for so many cells, sensors and "
@@ -160,7 +164,10 @@ def format_map_line(query: Query, tried: dict[str, Any] | None) -> str:
         return f"The map: there will hardly be one, for of {said}."
     error = tried["standard_error"]
     give = "" if error is None else f", give or take {error:.1g}"
-    together = f"{query.readings} readings together" if query.readings > 1 else "one reading"
+    together = "one reading"
+    if query.readings > 1:
+        lasts = "" if every_s is None else f" over {format_duration(query.readings * every_s)}"
+        together = f"{query.readings} readings together{lasts}"
     many = tried["sources"]
     of = "one strongest source" if many == 1 else f"{many} strongest sources"
     none = f". {WORTHLESS}" * is_hardly_better_than_blind(tried["off"], tried["blind"])

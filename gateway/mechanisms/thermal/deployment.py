@@ -211,6 +211,11 @@ def list_cautions(query: Query) -> list[str]:
     ]
 
 
+def describe_blur(query: Query) -> str:
+    """Return sigma of the noise on one reading, in words."""
+    return f"sigma {calibrate_query(query).sigma:.4g}{' K' * bool(query.grid.cell_mm)}"
+
+
 def plan_first_round(query: Query) -> Round:
     """Return what the query asks first.
 

@@ -72,6 +72,7 @@ def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
         ('epsilon = "8/1"', "epsilon = 0.5", ["[privacy] epsilon is 0.5", "write 1/2, so"]),
         ('epsilon = "8/1"', 'epsilon = "0.5"', ["[privacy] epsilon", "ratio"]),
         ('delta = "1/100000"', 'delta = "-1/9"', ["[privacy] delta", "ratio"]),
+        ("# window_h = 24", "window_h = 0.5", ["window_h is 0.5: it should be a whole number."]),
         ("readings = 24", "readings = 0", ["[privacy] readings is 0", "greater than or equal"]),
         ("spread_m2 = 4.0", "spread_m2 = -1", ["[heat] spread_m2 is -1", "greater than 0"]),
         ("spread_m2 = 4.0", "spread_m2 = nan", ["[heat] spread_m2", "finite"]),

@@ -1,6 +1,7 @@
 """A promise for a window of hours: what a deployment may ask for, and what devices are given."""
 
 import re
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -70,11 +71,37 @@ def test_what_can_just_be_kept_is_planned() -> None:
         deployment(store={"keep_days": 1.0624})
 
 
-def asked_of(mechanism: str, **own: Any) -> Deployment:
+@pytest.mark.parametrize("of", ["thermal", "disk"])
+def test_more_readings_than_a_window_holds_are_told_with_what_they_cost(of: str) -> None:
+    """They blur each reading for ever and buy nothing; the number told is the least taken."""
+
+    def plan(readings: int) -> list[str]:
+        """Return what `check` notes of the promise."""
+        own = {"privacy": {"readings": readings}, "rounds": {"every_s": 14_400}}
+        site = deployment(**own) if of == "thermal" else asked_of("disk", **own)
+        found = check._sense(site, config.make_query(site))
+        return [one.sentence for one in found if "readings =" in one.sentence]
+
+    (said,) = plan(40)
+    with pytest.raises(ValueError, match="Set readings = 7"):
+        plan(6)
+
+    fewer, given = map(float, re.findall(r"(?:sigma|epsilon) ([\d.]+)", said))
+    assert "never pays for more than 7:" in said
+    assert plan(7) == []
+    assert given / fewer == pytest.approx((40 / 7) ** 0.5 if of == "thermal" else 7 / 40, rel=0.01)
+
+
+def asked_of(
+    mechanism: str,
+    privacy: Any = MappingProxyType({}),
+    rounds: Any = MappingProxyType({}),
+    **own: Any,
+) -> Deployment:
     return Deployment(
         room={"cells": [4, 4]},
-        privacy={"epsilon": "26/1", "readings": 26, "window_h": 24},
-        rounds={"mechanism": mechanism},
+        privacy={"epsilon": "26/1", "readings": 26, "window_h": 24} | privacy,
+        rounds={"mechanism": mechanism} | rounds,
         **{mechanism: {"devices": 100, **own}},
     )
 

@@ -180,6 +180,20 @@ def test_the_picture_is_drawn_and_replaces_no_input(
 
 
 @pytest.mark.long
+def test_a_map_of_more_readings_than_a_window_holds_is_told_with_its_time(
+    heatveil: Command, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is of the last forty, as the service draws it: of almost a week, not of a day."""
+    for name, value in {"WINDOW_H": 24, "READINGS": 40}.items():
+        monkeypatch.setenv(f"HEATVEIL_PRIVACY__{name}", str(value))
+    monkeypatch.setenv("HEATVEIL_ROUNDS__EVERY_S", "14400")
+    said = heatveil("calibrate", site).out
+
+    assert "The map: after 40 readings together over 6.667 days," in said
+    assert "\nBeware: readings = 40," in said
+
+
+@pytest.mark.long
 def test_what_the_map_will_be_worth_is_tried_out(heatveil: Command, site: Path) -> None:
     """Near the top, the same every time, and beside what a guess without data is worth."""
     plain, told = heatveil("calibrate", site), heatveil("calibrate", site, "--json").out
