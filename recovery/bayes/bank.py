@@ -29,7 +29,7 @@ import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
 from ..estimators.record import Floats, Near, Room, Seen
-from ..estimators.verdict import heat_directions
+from ..estimators.verdict import decompose, heat_directions
 from ..sequence import normals, uniforms
 
 Whole = NDArray[np.int64]
@@ -159,40 +159,50 @@ class Some:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """What sensors would show in each of many worlds.
+    """What sensors would show in each of many worlds, in kelvin.
 
     Args:
-        columns: (r, worlds), in deviations of the noise.
-        tilt: (1 + axes, worlds), what of it a level and a slope can account for.
-        squares: (2, worlds), the squared length of the columns, and without that part.
+        columns: (r, worlds), in the directions of heat.
+        lean: (1 + axes, worlds), their products with a level and slopes of one kelvin.
+        square: (worlds,), the squared length of the columns.
         prior: (worlds,), logarithm of how likely each is before the readings.
     """
 
     worlds: Worlds
     columns: Singles
-    tilt: Floats
-    squares: Floats
+    lean: Floats
+    square: Floats
     prior: Floats
 
 
 def families(seen: Seen, near: Near) -> dict[str, Family]:
     """Return every family but the stated one, weighed by the readings.
 
+    Level and slope are noise of covariance D D' in the directions of heat. With
+    V = D (1 + D'D)**(-1/2), (r, 1 + axes), the inverse of 1 + D D' is 1 - V V'.
+
     Args:
         near: that of `seen`.
     """
     sigma, room = seen.sigma, seen.room()
-    basis, tilts, shrunk = _hear(room)
+    basis = heat_directions(room, sigma)
+    loudest = float(np.abs(seen.operator).max()) * seen.prior.warmest
+    odd = basis.T @ _odd(near) * (_LEVEL * loudest / sigma)
+    root = np.linalg.inv(np.linalg.cholesky(np.eye(odd.shape[1]) + odd.T @ odd))
+    shrunk = float(np.log(np.diag(root)).sum())  # minus the log of the determinant's root
     readings = basis.T @ seen.readings / sigma
-    tilted = tilts.T @ readings
+    tilted = root @ (odd.T @ readings)
     read, leant = float(readings @ readings), float(tilted @ tilted)
     silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - read)
     found = {}
-    for name, shown in _show(room).items():
-        along = _multiply(readings, shown.columns)
-        alongs = along, along - _multiply(tilted, shown.tilt)
-        kinds = zip(alongs, shown.squares, (read, read - leant), (0.0, shrunk), strict=True)
-        for label, (along, square, left, law) in zip(_LABELS[name], kinds, strict=False):
+    for name, shown in _show(room, basis.shape[1]).items():
+        along, square = _multiply(readings / sigma, shown.columns), shown.square / sigma**2
+        kinds = [(along, square, read, 0.0)]
+        if len(_LABELS[name]) > 1:
+            tilt = (root * (_LEVEL * loudest / sigma**2)) @ shown.lean
+            level = along - tilted @ tilt, square - _square(tilt)
+            kinds.append((*level, read - leant, shrunk))
+        for label, (along, square, left, law) in zip(_LABELS[name], kinds, strict=True):
             if shown.worlds.scaled:
                 weights, power = integrate_power(square, along, left)
                 power *= seen.prior.warmest
@@ -209,41 +219,27 @@ def families(seen: Seen, near: Near) -> dict[str, Family]:
     return found
 
 
-@lru_cache(maxsize=2)
-def _hear(room: Room) -> tuple[Floats, Floats, float]:
-    """Return the directions of heat, (sensors, r), and what level and slope are in them.
-
-    They are noise of covariance D D' there. With V = D (1 + D'D)**(-1/2), (r, 1 + axes), the
-    inverse of 1 + D D' is 1 - V V'; last comes minus the logarithm of its determinant's root.
-    """
-    seen, near = room.seen, room.seen.near
-    assert near is not None  # noqa: S101  `families` has looked
-    basis = heat_directions(room)
-    slopes = near.weights[:, None] * (near.sensors_m / near.length_m - 0.5) * 2
-    loudest = float(np.abs(seen.operator).max()) * seen.prior.warmest
-    odd = basis.T @ np.column_stack([near.weights, slopes]) * (_LEVEL * loudest / seen.sigma)
-    half = np.linalg.cholesky(np.eye(odd.shape[1]) + odd.T @ odd)
-    return basis, np.linalg.solve(half, odd.T).T, -float(np.log(np.diag(half)).sum())
+def _odd(near: Near) -> Floats:
+    """Return what a level and slopes of one kelvin add to the readings, (sensors, 1 + axes)."""
+    slopes = (near.sensors_m / near.length_m - 0.5) * 2
+    return near.weights[:, None] * np.column_stack([np.ones(len(slopes)), slopes])
 
 
 @lru_cache(maxsize=2)
-def _show(room: Room) -> dict[str, Shown]:
-    """Return the worlds of each kind, and what sensors would show in each."""
+def _show(room: Room, r: int) -> dict[str, Shown]:
+    """Return the worlds of each kind, and what sensors would show in each in r directions."""
     seen, near = room.seen, room.seen.near
     assert near is not None  # noqa: S101  `families` has looked
-    cells, scale = places_of(seen), seen.prior.warmest / seen.sigma
-    basis, tilts, _ = _hear(room)
-    table = _table(near, basis, seen.places[cells], scale)
-    made = {}
-    for name, worlds in bank(*_lattice(seen, cells)).items():
+    basis = decompose(room)[0][:, :r]
+    table = (_table(near, basis, seen.places[places_of(seen)]) * seen.prior.warmest).astype("f4")
+    lean, made = basis.T @ _odd(near), {}
+    for name, worlds in bank(*_lattice(seen)).items():
         columns = np.ascontiguousarray((worlds.heat @ table).T)
-        tilt = np.stack([_multiply(row, columns) for row in tilts.T])
-        square, prior = _square(columns), worlds.prior
+        leans = np.stack([_multiply(row, columns) for row in lean.T])
+        prior = worlds.prior
         if not worlds.scaled:
             prior = prior + _numbers(seen, worlds)
-        made[name] = Shown(
-            worlds, columns, tilt, np.array([square, square - _square(tilt)]), prior
-        )
+        made[name] = Shown(worlds, columns, leans, _square(columns), prior)
     return made
 
 
@@ -276,8 +272,9 @@ def places_of(seen: Seen) -> Whole:
     return cells[((np.arange(few) + 0.5) * len(cells) / few).astype(np.int64)]
 
 
-def _lattice(seen: Seen, cells: Whole) -> tuple[tuple[int, ...], bytes]:
+def _lattice(seen: Seen) -> tuple[tuple[int, ...], bytes]:
     """Return the shape of a lattice, and which of the places is nearest to each of its nodes."""
+    cells = places_of(seen)
     if seen.places.shape[1] == 1:
         return (len(cells),), np.arange(len(cells)).tobytes()
     rows, columns = seen.shape
@@ -305,8 +302,8 @@ def integrate_power(square: Floats, along: Floats, read: float) -> tuple[Floats,
     return np.where(good, logs, -_NEVER), np.clip(power, _LOW, _HIGH)
 
 
-def _table(near: Near, basis: Floats, places: Floats, scale: float) -> NDArray[np.float32]:
-    """Return what heat of one source shows, (spreads * walls * places, r)."""
+def _table(near: Near, basis: Floats, places: Floats) -> Floats:
+    """Return what one unit of heat shows, (spreads * walls * places, r)."""
     lengths, other = np.asarray(near.length_m), "insulated" if near.walls == "none" else "none"
     outside = _outside(len(lengths)) * lengths
     mirrored = []
@@ -323,7 +320,7 @@ def _table(near: Near, basis: Floats, places: Floats, scale: float) -> NDArray[n
         stated, changed = (every, free) if other == "none" else (free, every)
         for felt in (stated, *walled, changed):
             made.append(np.hstack([felt, far]).T @ basis)
-    return (np.concatenate(made) * scale).astype(np.float32)
+    return np.concatenate(made)
 
 
 def _outside(axes: int) -> Floats:

@@ -151,19 +151,20 @@ class Seen:
         )
 
     def room(self) -> "Room":
-        """Return what is the same for all readings, without them; told from others by a digest.
+        """Return what is the same for all readings and noises; told from others by a digest.
 
-        Nothing that is kept of a room may read `upper`, `failure` or `level`: they are not in it.
+        The noise falls with every round of a campaign. Nothing that is kept of a room may read
+        it, or `upper`, `failure` or `level`: they are not in it.
         """
         near = self.near
         parts = [self.operator, self.places, self.open, self.others]
         if near is not None:
             parts += [near.sensors_m, near.weights]
-        digest = blake2b(repr((self.sigma, self.shape, self.prior)).encode())
+        digest = blake2b(repr((self.shape, self.prior)).encode())
         digest.update(repr(near and (near.spread_m2, near.walls, near.length_m)).encode())
         for part in parts:
             digest.update(b"-" if part is None else str(part.shape).encode() + part.tobytes())
-        return Room(digest.digest(), replace(self, readings=np.empty(0)))
+        return Room(digest.digest(), replace(self, readings=np.empty(0), sigma=math.nan))
 
     def of_any_time(self) -> "Seen":
         """Return the same with each cell once for every time that a source may have stood there.
@@ -187,7 +188,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """What is the same for all readings of a room, so that what follows from it can be kept."""
+    """What is the same for all maps of a room, so that what follows from it can be kept."""
 
     digest: bytes
     seen: Seen = field(compare=False)

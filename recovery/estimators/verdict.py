@@ -62,7 +62,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     ('fits', 3)
     """
     sensors = len(seen.readings)
-    basis = heat_directions(seen.room())
+    basis = heat_directions(seen.room(), seen.sigma)
     dof = sensors - basis.shape[1]
     # Of two combinations left, no sensor could be told from another.
     if dof < 3:
@@ -155,24 +155,32 @@ _LEFT_OUT = Wording(
 )
 
 
+def heat_directions(room: Room, sigma: float) -> Floats:
+    """Return U, (sensors, r): all that heat, level and slope can do to readings of such noise."""
+    left, beyond = decompose(room)
+    return left[:, : int((beyond > (_LEAK * sigma) ** 2).sum())]
+
+
 @lru_cache(maxsize=2)
-def heat_directions(room: Room) -> Floats:
-    """Return U, (sensors, r): all that heat, level and slope can do to the readings."""
+def decompose(room: Room) -> tuple[Floats, Floats]:
+    """Return directions of the readings, (sensors, r), and how much any heat leaves beyond each.
+
+    That is in squared kelvin, and of what is left without that direction and all after it.
+    """
     seen = room.seen
     cells = np.arange(seen.operator.shape[1])
     few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)
     near = seen.near
     others = np.ones((len(seen.operator), 1)) if near is None else near.columns(seen.places[few])
     longer = () if seen.others is None else seen.others[:, :, few]
-    made = np.hstack([seen.operator[:, few], *longer, others]) * (seen.prior.warmest / seen.sigma)
+    made = np.hstack([seen.operator[:, few], *longer, others]) * seen.prior.warmest
     made = made[:, np.any(made, axis=0)]
     if not made.size:
-        return np.zeros((len(seen.operator), 0))
+        return np.zeros((len(seen.operator), 0)), np.zeros(0)
     left, values, right = np.linalg.svd(made, full_matrices=False)
     # What each column leaves outside of the first r directions, for every r.
     outside = np.square(values[:, None] * right)
-    beyond = np.cumsum(outside[::-1], axis=0)[::-1].max(axis=1)
-    return left[:, : int((beyond > _LEAK**2).sum())]
+    return left, np.cumsum(outside[::-1], axis=0)[::-1].max(axis=1)
 
 
 def misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | None:

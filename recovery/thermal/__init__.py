@@ -35,7 +35,8 @@ from .noise import calibrate_query as calibrate_query
 from .noise import operator as operator
 from .query import Query as Query
 from .query import unknown_physics
-from .seen import Levels, drop_sensors, drop_weights, find_clamped, sensors_heard
+from .seen import Levels, Readings, drop_weights, find_clamped
+from .seen import add_up as add_up
 from .seen import make_seen as look
 from .seen import share_params as share_params
 
@@ -159,31 +160,32 @@ def recover(
         releases: of the same query, one a reading; silent sensors are None and left out.
         certify: with the certified band and a verdict, where there can be one; it takes a tenth
             of a second.
-        levels: of the room alone, as for `recovery.thermal.seen.seen`.
+        levels: of the room alone, as for `recovery.thermal.seen.add_up`.
 
     Raises:
         ValueError: no release, or one that does not belong to the query, or an estimator that
             cannot draw a map of such a room.
     """
-    at_clamp = () if query.estimator == "l1-printed" else find_clamped(query, releases, levels)
-    kept = drop_sensors(releases, at_clamp) if at_clamp else releases
-    seen = look(query, kept, levels)
+    readings = add_up(query, releases, levels)
+    at_clamp = () if query.estimator == "l1-printed" else find_clamped(query, readings)
+    kept = readings.leave_out(at_clamp)
+    seen = look(query, kept)
     guarantee = releases[0].round.guarantee
     if seen is None:
         unheard = _UNHEARD_SINCE if query.background == "gateway" else _UNHEARD
-        every = look(query, releases, levels)
+        every = look(query, readings)
         if every is not None:
             far = _misfit(query, every) or (math.inf, math.inf, "take another reading")
             return Unresolved(
                 query.grid, guarantee, *far[:2], join_sentences((_at_clamp(at_clamp), far[2]))
             )
         return Unresolved(query.grid, guarantee, math.inf, math.inf, unheard)
-    seen, verdict, kept = _judge(query, kept, seen, levels)
+    seen, verdict, kept = _judge(query, kept, seen)
     if at_clamp:
         why = join_sentences((_at_clamp(at_clamp), verdict.why))
         verdict = Verdict("clamp", why, verdict.dropped, at_clamp)
     if unknown_physics(query):
-        drawn = _estimate_jointly(query, kept, seen, levels)
+        drawn = _estimate_jointly(query, kept, seen)
         # Nothing was held against what the query says of spread and drift.
         return make_map(query, guarantee, drawn, None, None if verdict.fits else verdict)
     if fault := _misfit(query, seen):
@@ -201,9 +203,7 @@ def recover(
     return make_map(query, guarantee, drawn, band, said)
 
 
-def _estimate_jointly(
-    query: Query, releases: Sequence[Release], weighed: Seen, levels: Levels | None
-) -> Estimate:
+def _estimate_jointly(query: Query, readings: Readings, weighed: Seen) -> Estimate:
     """Return the estimate where spread or drift are not known: they are found beside the sources.
 
     Source: `recovery.bayes.unknown_physics`.
@@ -211,7 +211,7 @@ def _estimate_jointly(
     # Loaded here alone: few queries need it, and every gateway starts with this file.
     from ..bayes.unknown_physics import Physics, estimate_jointly
 
-    seen, sensors_m = drop_weights(query, releases, weighed, levels)
+    seen, sensors_m = drop_weights(query, readings, weighed)
     physics = Physics(
         sensors_m,
         (query.spread_m2, query.spread_max_m2 or query.spread_m2),
@@ -232,25 +232,23 @@ def _estimate_jointly(
     return replace(joint.estimate, estimator="posterior", why=why)
 
 
-def _judge(
-    query: Query, releases: Sequence[Release], seen: Seen, levels: Levels | None
-) -> tuple[Seen, Verdict, Sequence[Release]]:
-    """Return readings, verdict and releases without the sensors that are at odds with the others.
+def _judge(query: Query, readings: Readings, seen: Seen) -> tuple[Seen, Verdict, Readings]:
+    """Return all that is left without the sensors that are at odds with the others, and which.
 
     What follows the printed algorithm takes the readings as they are.
     """
     # Rows that share noise are mixtures of sensors, so none of them has a name.
-    mixed = levels is not None and levels.shared_k is not None
+    mixed = readings.levels is not None and readings.levels.shared_k is not None
     if mixed or query.estimator == "l1-printed":
-        return seen, Verdict("fits"), releases
-    found, verdict = judge(seen, sensors_heard(query, releases, levels).tolist())
+        return seen, Verdict("fits"), readings
+    found, verdict = judge(seen, np.flatnonzero(readings.heard).tolist())
     if not verdict.dropped:
-        return found, verdict, releases
-    rest = drop_sensors(releases, [sensor for sensor, _ in verdict.dropped])
+        return found, verdict, readings
+    rest = readings.leave_out([sensor for sensor, _ in verdict.dropped])
     # The others are weighed anew, for one that was off may have been the one blurred most.
-    again = look(query, rest, levels)
+    again = look(query, rest)
     if again is None:
-        return seen, verdict, releases
+        return seen, verdict, readings
     again = replace(again, sigma=again.sigma * found.sigma / seen.sigma)
     return again, verdict, rest
 

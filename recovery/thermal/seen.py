@@ -106,13 +106,47 @@ def _rounding_k(releases: Sequence[Release]) -> float:
     return math.ldexp(params.step / math.sqrt(12), -params.exponent)
 
 
-def make_seen(
-    query: Query, releases: Sequence[Release], levels: Levels | None = None
-) -> Seen | None:
-    """Return what the releases leave to an estimator; None where no sensor was heard.
+@dataclass(frozen=True, slots=True, eq=False)
+class Readings:
+    """What all releases of one plan say of each sensor, added up.
 
-    Sensors that were silent are left out, and one that was heard less often, so is blurred
-    more, is weighed so that the noise is alike on all: see `whiten_sensors`.
+    Args:
+        params: the whole numbers that they were made with.
+        total: (sensors,), in grains.
+        times: (sensors,), how often each was heard; 0 where it is left out, too.
+        levels: of the room alone, which are to be taken away; None where there are none.
+    """
+
+    params: Params
+    total: Floats
+    times: NDArray[np.int64]
+    levels: Levels | None
+
+    @property
+    def heard(self) -> NDArray[np.bool_]:
+        """Which sensors a map can be made of."""
+        return self.times > 0
+
+    def leave_out(self, sensors: Sequence[int]) -> "Readings":
+        """Return them as if these sensors had kept silent."""
+        times = self.times.copy()
+        times[list(sensors)] = 0
+        return replace(self, times=times)
+
+    def find_mean_k(self) -> Floats:
+        """Return the mean of each sensor that was heard, above its level."""
+        heard = self.heard
+        mean = np.ldexp(self.total[heard] / self.times[heard], -self.params.exponent)
+        return mean if self.levels is None else mean - self.levels.level_k[heard]
+
+    def find_deviations(self, query: Query) -> Floats:
+        """Return the standard deviation of each of these means."""
+        found = _deviations(query, self.params, self.times[self.heard])
+        return found if self.levels is None else np.hypot(found, self.levels.error_k[self.heard])
+
+
+def add_up(query: Query, releases: Sequence[Release], levels: Levels | None = None) -> Readings:
+    """Return what the releases say of each sensor.
 
     Args:
         levels: of the room alone, to be taken away. Where the query leaves that to the gateway
@@ -123,18 +157,32 @@ def make_seen(
     """
     params = share_params(query, releases)
     releases, levels = find_occupied(query, releases, levels)
-    blurred, times, heard = _heard(query, releases, levels)
+    shape = len(releases), math.prod(query.sensors)
+    blurred = np.array([release.values for release in releases], dtype=np.float64).reshape(shape)
+    times = np.count_nonzero(~np.isnan(blurred), axis=0)
+    if levels is not None:
+        times[~np.isfinite(levels.error_k)] = 0
+    return Readings(params, np.nansum(blurred, axis=0), times, levels)
+
+
+def make_seen(query: Query, readings: Readings) -> Seen | None:
+    """Return what the readings leave to an estimator; None where no sensor was heard.
+
+    Sensors that were silent are left out, and one that was heard less often, so is blurred
+    more, is weighed so that the noise is alike on all: see `whiten_sensors`.
+    """
+    heard, levels = readings.heard, readings.levels
     if not heard.any():
         return None
-    warmth = np.nansum(blurred, axis=0)[heard] / times[heard] * 2.0**-params.exponent
-    deviations = _deviations(query, params, times[heard])
-    if levels is not None:
-        warmth = warmth - levels.level_k[heard]
-        deviations = np.hypot(deviations, levels.error_k[heard])
-    typical = float(np.sqrt(np.mean(deviations**2)))
+    deviations = readings.find_deviations(query)
+    typical = _find_typical(deviations)
     shared = None if levels is None or levels.shared_k is None else levels.shared_k[heard]
     held = None if query.response is None else query.response.others
-    parts = [warmth, operator(query)[heard], *(() if held is None else held[:, heard])]
+    parts = [
+        readings.find_mean_k(),
+        operator(query)[heard],
+        *(() if held is None else held[:, heard]),
+    ]
     warmth, felt, *longer = whiten_sensors(parts, typical, deviations, shared)
     columns, rows = query.grid.shape
     return Seen(
@@ -153,6 +201,15 @@ def make_seen(
     )
 
 
+def _find_typical(deviations: Floats) -> float:
+    """Return their root mean square, exactly theirs where all are alike.
+
+    Weights are exactly one then in each round, and what is kept of a room serves the next.
+    """
+    most = float(deviations.max())
+    return most * float(np.sqrt(np.mean(np.square(deviations / most))))
+
+
 def _near(query: Query, heard: NDArray[np.bool_], weights: Floats) -> Near | None:
     """Return what the sensors would feel in other rooms; None where the room has a response."""
     if query.response is not None:
@@ -160,25 +217,6 @@ def _near(query: Query, heard: NDArray[np.bool_], weights: Floats) -> Near | Non
     lengths = tuple(np.atleast_1d(length_m(query.grid)).tolist())
     places = sensors_m(query).reshape(-1, len(lengths))[heard]
     return Near(places, weights, query.spread_m2, query.walls, lengths)
-
-
-def sensors_heard(
-    query: Query, releases: Sequence[Release], levels: Levels | None = None
-) -> NDArray[np.int64]:
-    """Return which sensors the rows of `make_seen` are, counted from 0."""
-    releases, levels = find_occupied(query, releases, levels)
-    return np.flatnonzero(_heard(query, releases, levels)[2])
-
-
-def drop_sensors(releases: Sequence[Release], sensors: Sequence[int]) -> list[Release]:
-    """Return the releases as if these sensors had kept silent."""
-    gone = set(sensors)
-    return [
-        release._replace(
-            values=[None if at in gone else value for at, value in enumerate(release.values)]
-        )
-        for release in releases
-    ]
 
 
 # A reading that stands at the device's clamp is no warmth: the true one may be anything beyond.
@@ -194,22 +232,18 @@ _CLAMP_STREAM = 7_300_000  # of the fixed sequence
 _FAR = 8.0  # deviations that noise does not bridge, however many the sensors
 
 
-def find_clamped(
-    query: Query, releases: Sequence[Release], levels: Levels | None = None
-) -> tuple[int, ...]:
+def find_clamped(query: Query, readings: Readings) -> tuple[int, ...]:
     """Return the sensors that show the most or the least a device can, counted from 0.
 
     Empty where sources as stated come to the clamp, too: then nothing can be told from it.
     """
-    params = share_params(query, releases)
-    releases, levels = find_occupied(query, releases, levels)
-    blurred, times, heard = _heard(query, releases, levels)
+    params, levels, heard = readings.params, readings.levels, readings.heard
     if not heard.any():
         return ()
     shown = np.full(len(heard), np.nan)
-    shown[heard] = np.nansum(blurred, axis=0)[heard] / times[heard]
+    shown[heard] = readings.total[heard] / readings.times[heard]
     noise = np.full(len(heard), np.inf)
-    noise[heard] = _deviations(query, params, times[heard]) * 2.0**params.exponent
+    noise[heard] = _deviations(query, params, readings.times[heard]) * 2.0**params.exponent
     with np.errstate(invalid="ignore"):
         high = shown > params.high - _AT_CLAMP * noise
         low = shown < params.low + _AT_CLAMP * noise
@@ -252,32 +286,25 @@ def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float
     return 1 - nobody / _SCENES
 
 
-def drop_weights(
-    query: Query, releases: Sequence[Release], weighed: Seen, levels: Levels | None = None
-) -> tuple[Seen, Floats]:
+def drop_weights(query: Query, readings: Readings, weighed: Seen) -> tuple[Seen, Floats]:
     """Return the same without weights, and where the sensors are that were heard.
 
     For who builds operators of his own: readings as they came, all taken for as blurred as the
     one that is blurred most.
 
     Args:
-        weighed: what `make_seen` made of these releases, and of these levels.
+        weighed: what `make_seen` made of these readings.
     """
-    params = share_params(query, releases)
-    releases, levels = find_occupied(query, releases, levels)
-    _, times, heard = _heard(query, releases, levels)
-    deviations = _deviations(query, params, times[heard])
-    if levels is not None:
-        deviations = np.hypot(deviations, levels.error_k[heard])
+    deviations = readings.find_deviations(query)
     # As `make_seen` weighed them: what judged the readings may have raised the noise since.
-    weights = np.sqrt(np.mean(np.square(deviations))) / deviations
+    weights = _find_typical(deviations) / deviations
     plain = replace(
         weighed,
         operator=weighed.operator / weights[:, None],
         readings=weighed.readings / weights,
         sigma=weighed.sigma / float(weights.min()),
     )
-    return plain, sensors_m(query)[heard]
+    return plain, sensors_m(query)[readings.heard]
 
 
 def sensors_m(query: Query) -> Floats:
@@ -332,16 +359,6 @@ def find_occupied(
     if not rest or not any(value is not None for one in known for value in one.values):
         return [], None
     return rest, learn_empty_levels(known, query.sensor_noise)
-
-
-def _heard(
-    query: Query, releases: Sequence[Release], levels: Levels | None
-) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the readings in grains, how often each sensor came, and whether its level did too."""
-    shape = len(releases), math.prod(query.sensors)
-    blurred = np.array([release.values for release in releases], dtype=np.float64).reshape(shape)
-    times = np.count_nonzero(~np.isnan(blurred), axis=0)
-    return blurred, times, (times > 0) & (levels is None or np.isfinite(levels.error_k))
 
 
 def share_params(query: Query, releases: Sequence[Release]) -> Params:

@@ -24,7 +24,7 @@ from edge.mechanisms.thermal import params_of
 from ..estimators.record import Seen
 from ..maps.heatmap import Heatmap, Unresolved
 from . import Query, recover
-from .seen import Levels, bound_residual, deviation, make_seen
+from .seen import Levels, add_up, bound_residual, deviation, make_seen
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def judge(
         0,
         empty.causes_k @ np.linalg.cholesky(belief.covariance),
     )
-    looked = make_seen(query, [release], before)
+    looked = make_seen(query, add_up(query, [release], before))
     chance, fits = 1.0, True
     if looked is not None and not empty.known:
         chance = chance_of_nobody(looked, query.sources_max * query.intensity_max)

@@ -35,7 +35,7 @@ from physics.rooms.day import day as day_of
 from recovery.distance import earth_movers
 from recovery.estimators.record import Seen
 from recovery.estimators.table import estimate
-from recovery.thermal import look, recover
+from recovery.thermal import add_up, look, recover
 
 
 def main(words: list[str]) -> None:
@@ -77,7 +77,7 @@ def main(words: list[str]) -> None:
             f"{name:12s} {off:.2f} +- {half:.2f} m  said {said:.2f}  about {about:.1f}"
             f"  three are within {held:.2f}  ms {took:.0f}"
         )
-    seen = look(query, [last.known])
+    seen = look(query, add_up(query, [last.known]))
     assert seen is not None
     for together in (True, False):
         counts = np.array([count(seen, 1 + nth % 5, nth, together) for nth in range(worlds)])

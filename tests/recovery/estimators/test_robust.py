@@ -21,6 +21,7 @@ from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
 from recovery.maps.heatmap import Credible, Heatmap
 from recovery.thermal import Query, operator, plan, recover
+from recovery.thermal.seen import add_up
 from recovery.thermal.seen import make_seen as look
 
 # Two sources, both at their warmest: all sets can be weighed one by one.
@@ -49,7 +50,7 @@ def two(trial: int) -> np.ndarray:
 
 
 def seen_of(trial: int, **room) -> Seen:
-    seen = look(LINE, [released(two(trial), trial, **room)])
+    seen = look(LINE, add_up(LINE, [released(two(trial), trial, **room)]))
     assert seen is not None
     return seen
 
@@ -66,7 +67,7 @@ def stated_room(worlds):
 
 
 def test_what_is_kept_of_a_room_serves_no_other() -> None:
-    """Worlds are kept from one map to the next; other noise, spread or walls are another room."""
+    """Worlds are kept from one map to the next, of any noise; other walls are another room."""
     seen = seen_of(1)
     near = seen.near
     others = [
@@ -80,7 +81,10 @@ def test_what_is_kept_of_a_room_serves_no_other() -> None:
     found = [weighed(one)["equal"].log_evidence for one in others]
 
     assert replace(seen, readings=seen.readings + 1).room() == seen.room()
-    assert not len(seen.room().seen.readings)  # nothing of a map is kept for the next
+    kept = replace(seen, sigma=2 * seen.sigma).room()  # it falls with every round of a campaign
+    assert kept == seen.room()
+    assert not len(kept.seen.readings)  # nothing of a map is kept for the next
+    assert np.isnan(kept.seen.sigma)
     assert weighed(seen)["equal"].log_evidence == first
     assert first not in found
 
@@ -102,7 +106,6 @@ def test_whatever_differs_between_rooms_tells_them_apart() -> None:
         replace(seen, near=replace(near, length_m=(2.0,))),
         replace(seen, near=replace(near, spread_m2=0.06)),
         replace(seen, near=replace(near, walls="insulated")),
-        replace(seen, sigma=2 * seen.sigma),
         replace(seen, prior=Prior(1, 3)),
         replace(seen, shape=(60, 1)),
     ]
@@ -216,7 +219,7 @@ def test_in_a_plane_worlds_weigh_what_their_readings_are_worth() -> None:
     """Each in its own room, by scipy's Gaussian; nobody stands where furniture does."""
     heat = np.zeros(48)
     heat[[9, 40]] = 1
-    seen = look(PLANE, [in_a_plane(PLANE, heat, 5)])
+    seen = look(PLANE, add_up(PLANE, [in_a_plane(PLANE, heat, 5)]))
     assert seen.open is not None
     seen = replace(seen, prior=Prior(1, 3))
     found, cells, sigma = weighed(seen), places_of(seen), seen.sigma
@@ -249,7 +252,7 @@ def test_in_a_plane_worlds_weigh_what_their_readings_are_worth() -> None:
 
 def test_in_a_plane_clusters_stand_where_they_are_drawn() -> None:
     """Three of ten shapes are clusters: their sources are near each other on the floor, too."""
-    seen = look(PLANE, [in_a_plane(PLANE, np.eye(48)[9], 5)])
+    seen = look(PLANE, add_up(PLANE, [in_a_plane(PLANE, np.eye(48)[9], 5)]))
     worlds = weighed(seen)["powers"].worlds.heat
     places, width = seen.places[places_of(seen)], worlds.shape[1] // 54
     pairs = np.flatnonzero(np.diff(worlds.indptr) == 2)
@@ -269,7 +272,7 @@ def test_in_a_plane_a_level_that_is_off_and_mere_noise_are_told() -> None:
     heat[[9, 40]] = 1
     calm = [recover(query, [in_a_plane(query, heat, trial)]) for trial in range(3)]
     warm = [recover(query, [in_a_plane(query, heat, trial, 4.0)]) for trial in range(3)]
-    seen = look(query, [in_a_plane(query, heat, 0)])
+    seen = look(query, add_up(query, [in_a_plane(query, heat, 0)]))
     loud = 1e3 * seen.sigma
     noise = [np.random.default_rng(trial).normal(size=20) * loud for trial in range(3)]
     deaf = [estimate("auto", replace(seen, readings=one, sigma=loud)) for one in noise]

@@ -18,7 +18,7 @@ from recovery import thermal
 from recovery.estimators.record import Seen
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, operator, plan
-from recovery.thermal.seen import Levels, deviation, learn_empty_levels, make_seen
+from recovery.thermal.seen import Levels, add_up, deviation, learn_empty_levels, make_seen
 from recovery.thermal.vacancy import (
     F_K,
     Empty,
@@ -126,8 +126,8 @@ def test_a_silent_first_reading_does_not_make_a_later_one_empty() -> None:
     rooms = np.vstack([np.tile(LEVELS_K, (20, 1)), np.tile(LEVELS_K + 3.0, (20, 1))])
     releases = released(rooms, "first")
     deaf = [one._replace(values=[None] * SENSORS, reports=0) for one in releases]
-    found = make_seen(ROOM, [*deaf[:1], *releases[1:]])
-    wrong = make_seen(ROOM, releases[1:])
+    found = make_seen(ROOM, add_up(ROOM, [*deaf[:1], *releases[1:]]))
+    wrong = make_seen(ROOM, add_up(ROOM, releases[1:]))
 
     assert abs(found.readings.mean() - 3.0) < 3.5 * found.sigma / SENSORS**0.5
     assert abs(wrong.readings.mean() - 3.0) > 10 * found.sigma / SENSORS**0.5
@@ -209,7 +209,7 @@ def test_the_chance_of_nobody_is_that_of_an_integral_over_cells_and_powers() -> 
 def test_errors_that_sensors_share_are_taken_apart_to_noise_of_each_alone() -> None:
     """The whitened distance is that by the whole covariance."""
     levels = Levels(E_K, np.full(STANDING, 0.1), 0, G_K)
-    looked = make_seen(QUERY, [release(E_K + SOMEBODY)], levels)
+    looked = make_seen(QUERY, add_up(QUERY, [release(E_K + SOMEBODY)], levels))
     assert looked is not None
     whole = np.diag(np.full(STANDING, NOISE_K**2 + 0.01)) + G_K @ G_K.T
     heat = np.zeros(12)

@@ -23,7 +23,7 @@ from recovery.estimators.table import estimate
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, calibrate_query, plan, recover
 from recovery.thermal.noise import room as kernel_room
-from recovery.thermal.seen import make_seen
+from recovery.thermal.seen import add_up, make_seen
 
 STEP_S = 30.0
 
@@ -206,7 +206,7 @@ def test_a_lying_sensor_is_named_where_one_could_stand_beside_any(
     values = warmth + params.variance**0.5 * np.random.default_rng(1).normal(size=6)
     values[4] += off * params.variance**0.5
     release = Release(planned, np.rint(values).astype(int).tolist(), 6)
-    seen = make_seen(asked, [release])
+    seen = make_seen(asked, add_up(asked, [release]))
     assert seen is not None
 
     for found in (recover(asked, [release]), estimate("auto", seen)):

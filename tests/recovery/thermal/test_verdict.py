@@ -16,7 +16,7 @@ from recovery.estimators.table import estimate
 from recovery.estimators.verdict import join, judge
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.thermal import Query, certify_shares, operator, plan, recover
-from recovery.thermal.seen import _chance_of, drop_weights, find_clamped, make_seen
+from recovery.thermal.seen import _chance_of, add_up, drop_weights, find_clamped, make_seen
 
 # A map says which sensors lie, which stand at their clamp, and when there is too much noise.
 
@@ -88,11 +88,20 @@ def test_sensors_at_the_clamp_are_no_warmth() -> None:
     assert f"sensors {at[0]}, {at[1]}" in drawn.verdict.says
 
 
+def test_a_round_more_finds_what_the_last_one_kept_of_the_room() -> None:
+    """Its noise is another, the room is not: worlds and directions are not worked out again."""
+    release = released(readings(np.random.default_rng(5), 3))[0]
+    seen = [make_seen(LINE, add_up(LINE, [release] * rounds)) for rounds in range(1, 13)]
+
+    assert len({one.sigma for one in seen}) == 12
+    assert len({one.room() for one in seen}) == 1
+
+
 def test_more_noise_than_stated_is_told_and_counted_on() -> None:
     """Half as much again, which no single sensor shows."""
     world, level, scale = np.random.default_rng(3), [], []
     for _ in range(20):
-        seen = make_seen(LINE, released(readings(world, 3, 1.8)))
+        seen = make_seen(LINE, add_up(LINE, released(readings(world, 3, 1.8))))
         kept, verdict = judge(seen)
         level.append(verdict.level)
         scale.append(kept.sigma / seen.sigma)
@@ -106,10 +115,10 @@ def test_where_all_is_as_stated_hardly_anything_is_said() -> None:
     world, alarms = np.random.default_rng(4), 0
     for trial in range(150):
         warmth = readings(world, trial % 9)
-        seen = make_seen(LINE, released(warmth))
+        seen = make_seen(LINE, add_up(LINE, released(warmth)))
         assert seen is not None
         alarms += not judge(seen)[1].fits
-        assert find_clamped(LINE, released(warmth)) == ()
+        assert find_clamped(LINE, add_up(LINE, released(warmth))) == ()
 
     assert alarms <= 4  # of 0.005 expected each, this and more comes once in four hundred
 
@@ -138,7 +147,7 @@ def test_one_source_next_to_a_sensor_is_at_no_clamp() -> None:
     release = Release(planned, [round(float(one)) for one in warmth], 30)
 
     assert max(release.values) > params.high - 4 * params.variance**0.5
-    assert find_clamped(query, [release]) == ()
+    assert find_clamped(query, add_up(query, [release])) == ()
 
 
 def test_all_at_the_clamp_is_no_map_and_names_them() -> None:
@@ -347,9 +356,11 @@ def test_noise_that_was_raised_stays_raised_without_weights() -> None:
     """What judged the readings may have found more noise; the readings are what they were."""
     release = released_of(STATED, 0.03, [20, 45], 0.0, 7)
     drifting = replace(STATED, drift=1.0)
-    found = make_seen(drifting, [release])
-    plain, _ = drop_weights(drifting, [release], found)
-    raised, _ = drop_weights(drifting, [release], replace(found, sigma=2 * found.sigma))
+    found = make_seen(drifting, add_up(drifting, [release]))
+    plain, _ = drop_weights(drifting, add_up(drifting, [release]), found)
+    raised, _ = drop_weights(
+        drifting, add_up(drifting, [release]), replace(found, sigma=2 * found.sigma)
+    )
 
     assert raised.sigma == pytest.approx(2 * plain.sigma)
     assert raised.readings == pytest.approx(plain.readings)
