@@ -421,11 +421,13 @@ def find_directions(operator: Floats, sigma: float, total: tuple[float, float]) 
     Source: a singular value decomposition of the readings that one place for all the heat
     can give, about their mean.
     """
-    # Thousands of sensors tell no more directions apart than there are places.
-    felt, within = np.linalg.qr(operator)
-    scenes = np.concatenate([amount * within for amount in sorted(set(total))], axis=1)
+    sensors, cells = operator.shape
+    if sensors > cells:  # which tell no more directions apart than there are cells
+        felt, within = np.linalg.qr(operator)
+        return felt @ find_directions(within, sigma, total)
+    scenes = np.concatenate([amount * operator for amount in sorted(set(total))], axis=1)
     scenes = scenes - scenes.mean(axis=1, keepdims=True)
     basis = np.linalg.svd(scenes, full_matrices=False)[0]
     told = basis.T @ scenes
     reach = (told.max(axis=1) - told.min(axis=1)) / 2
-    return felt @ basis[:, : max(1, int((reach >= _WORTH * sigma).sum()))]
+    return basis[:, : max(1, int((reach >= _WORTH * sigma).sum()))]
