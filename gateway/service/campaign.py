@@ -239,6 +239,8 @@ class Campaign:
             self.steps.wait_maps_drawn()
         except Stopped:
             return STOPPED
+        finally:
+            self.outbox.wake()
         self.outbox.wait_empty(LINGER_S)  # what has not gone by then waits for the next start
         return why
 
@@ -303,6 +305,8 @@ class Campaign:
             silent = 0
             given = self._mechanism, closed, self.devices, self._due, self._key
             releases.append(drawing.pack_release(self.steps.release_round(*given)))
+            if pause.compute_wait_s(self.deployment.rounds):
+                self.outbox.wake()
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)

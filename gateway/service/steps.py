@@ -281,6 +281,10 @@ class Steps:
     ) -> Release:
         """Return the answers, folded, kept and paid for.
 
+        That the round is no longer asked is written, and goes out once the outbox is woken, or
+        looks by itself. Before that the next round takes its place, and devices are sent one
+        message less.
+
         Args:
             due: what is charged now, in the one transaction: see `ledger.is_paid_at_release`.
             key: of a round of central trust; it is gone when this returns.
@@ -314,7 +318,6 @@ class Steps:
             release = Release(closed.plan, *(stored or ()))
         if key is not None:
             key.destroy_key(closed.plan)
-        self.outbox.wake()
         self.tell(telling.make_release_event(release, closed.late))
         return release
 

@@ -526,12 +526,12 @@ def test_a_release_is_seen_whole_seconds_after_its_round(
     round, store = a_round(1), Store(tmp_path / "seen.sqlite", SITE)
     round.add_reports(reports(fleet, round))
     stopping: Any = SimpleNamespace(is_set=lambda: False, wait=pass_time)
-    needs: Any = store, None, None, SimpleNamespace(wake=lambda: told_s.append(clock[0]))
+    needs: Any = store, None, None, None
     done = steps.Steps(*needs, lambda _: told_s.append(clock[0]), stopping)
     done.release_round(replace(PLANTED, release=draw_slowly), round, fleet.devices, None, key)
     store.close()
 
-    assert told_s == [256.0 + np.ceil(draw_s)] * 2
+    assert told_s == [256.0 + np.ceil(draw_s)]
 
 
 def test_who_could_not_read_counts_as_an_answer(opened: Opened) -> None:
