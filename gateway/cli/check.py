@@ -161,20 +161,15 @@ def check_store(deployment: Deployment, query: Any) -> Iterator[Finding]:
             return
     try:
         yield from _check_spent(deployment, query)
-    except DeletedFault as wrong:  # nothing is kept that a line could tell for how long
+    except DeletedFault as wrong:
         yield make_fault("store", wrong)
-        return
     except OperatorFault as wrong:
         # A store that is older, or not made yet, is no fault: the gateway sees to it at its start.
         later = any(words in str(wrong) for words in ("brings it up to date", MADE))
         yield make_note("store", str(wrong)) if later else make_fault("store", wrong)
     yield kept
-    if deployment.store.postgresql is None and (copies := sqlite.find_copies(database)):
-        yield make_note(
-            "store",
-            f"copies beside the database keep all that they hold for as long as they are there: "
-            f"{', '.join(copies)}. Remove those that you need no more",
-        )
+    if copies := _describe_copies(deployment):
+        yield make_note("store", copies)
 
 
 def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
@@ -226,6 +221,17 @@ def describe_retention(deployment: Deployment) -> str:
     )
 
 
+def _describe_copies(deployment: Deployment) -> str:
+    """Return that there are copies beside the database, and which; "" where there are none."""
+    database = deployment.site.database
+    if deployment.store.postgresql is not None or not (copies := sqlite.find_copies(database)):
+        return ""
+    return (
+        "copies beside the database keep all that they hold for as long as they are there: "
+        f"{', '.join(copies)}. Remove those that you need no more"
+    )
+
+
 def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
     folder = database.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
@@ -269,7 +275,9 @@ def check(
             "heatveil check gateway.toml"
         )
     if kept:
-        said = describe_retention(load_deployment(path))
+        deployment = load_deployment(path)
+        told = (describe_retention(deployment), _describe_copies(deployment))
+        said = "; ".join(filter(None, told))
         typer.echo(json.dumps({"kept": said}) if as_json else said)
         return
     found: list[Finding] = []

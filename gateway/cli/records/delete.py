@@ -30,6 +30,7 @@ from ...store.places import Place, find_place
 from ...store.reader import RoundRow, open_reader
 from ...store.store import Store
 from .. import flags
+from .export import PROMISE
 
 RETAINED_S = 0.5  # for the broker to have sent what it retains
 NAME_BYTES = 4  # of a round
@@ -99,7 +100,7 @@ def delete(
         if isinstance(place, Path):
             sqlite.rewrite_file(place)
         typer.echo("Deleted.")
-        for line in _elsewhere(place):
+        for line in _elsewhere(place, path):
             typer.echo(line)
         if keys := [str(one) for one in _key_files(deployment, path) if one.exists()]:
             typer.echo(
@@ -205,7 +206,7 @@ def _clear_broker(
     homeassistant.locate_topics_note(deployment).unlink(missing_ok=True)
 
 
-def _elsewhere(place: Place) -> Iterable[str]:
+def _elsewhere(place: Place, file: Path) -> Iterable[str]:
     """Yield what else may still hold some of it, and what to do there."""
     if isinstance(place, Path):
         if copies := sqlite.find_copies(place):
@@ -213,6 +214,12 @@ def _elsewhere(place: Place) -> Iterable[str]:
     else:
         yield "PostgreSQL keeps the bytes until VACUUM FULL, and its archives as you have them do."
     yield "Remove your backups, exports, reports and logs, too: they lie where you put them."
+    folders = {file.resolve().parent, Path.cwd()}
+    if isinstance(place, Path):
+        folders.add(place.resolve().parent)
+    promises = sorted(one for folder in folders for one in folder.glob(f"*{PROMISE}"))
+    if promises:  # they stand beside every export
+        yield f"Exports here: {', '.join(str(one).removesuffix(PROMISE) for one in promises)}"
 
 
 def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:

@@ -63,6 +63,7 @@ def backup(
 # `export_own`. All else is alike.
 
 Row = list[tuple[Any, ...]]
+PROMISE = ".guarantee.json"  # after the name of an export: of the file beside it
 PAGE = 500  # rounds or charges of one question: nobody is kept waiting for longer
 
 
@@ -222,7 +223,7 @@ def write_rows(
     Raises:
         OperatorFault: a file is there already or cannot be written, or pyarrow is not there.
     """
-    beside, counted = out.with_name(out.name + ".guarantee.json"), [0, 0]
+    beside, counted = out.with_name(out.name + PROMISE), [0, 0]
     ending = out.suffix.lower()
     write = (
         FORMATS[ending] if earth is None or ending in FORMATS else make_map_writer(ending, earth)
@@ -477,7 +478,7 @@ def export(
     gone = ": they are sealed, and what opens them is destroyed with each release" * sealed
     source = f" from {used:,} {kind.of}" * bool(kind.of)
     typer.echo(f"{out}: {rows:,} rows of {what}{source}{gone}")
-    typer.echo(f"{out}.guarantee.json: the promise that goes with them")
+    typer.echo(f"{out}{PROMISE}: the promise that goes with them")
 
 
 def _check_mechanism(deployment: Deployment, reader: Any) -> None:

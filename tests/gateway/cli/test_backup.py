@@ -170,8 +170,11 @@ def test_what_was_gathered_goes_and_what_was_charged_stays(
     assert b'"mass"' in database.read_bytes()
     assert all(one in database.read_bytes() for one in asked)
     kept.path.with_name("node-1.board.json").touch()
+    exported = kept.path.with_name("day.csv")
+    assert heatveil("export", "--config", kept.path, "--out", exported).status == 0
     said = heatveil("delete", "--config", kept.path, "--yes")
 
+    assert f"\nExports here: {exported}\n" in said.out
     assert (said.status, "1 releases" in said.out, "1 maps" in said.out) == (0, True, True)
     assert "node-1.board.json" in said.out
     assert not any(rows(kept, table) for table in ("reports", "releases", "maps", "refused"))

@@ -308,12 +308,16 @@ def test_what_is_kept_is_said_alone_before_and_after_a_deletion(
     alone, whole = heatveil("check", kept.path, "--kept"), heatveil("check", kept.path).out
     heatveil("delete", "--config", kept.path, "--yes")
     after = heatveil("check", kept.path, "--kept", "--json")
+    (copy := kept.path.with_name("heatveil.sqlite.schema7")).touch()
 
     assert alone.status == 0
     assert alone.out.count("\n") == 1
     assert alone.out in whole
     assert "Backups, exports, reports of a day and logs" in alone.out
     assert json.loads(after.success) == {"kept": alone.out.rstrip()}
+    assert copy.name in heatveil("check", kept.path, "--kept").out
+    assert copy.name in heatveil("check", kept.path).out
+    assert alone.out in heatveil("check", kept.path).out
 
 
 def test_copies_in_which_nothing_is_ever_deleted_are_named(kept: Any, heatveil: Heatveil) -> None:
