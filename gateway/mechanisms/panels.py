@@ -229,27 +229,29 @@ TRADED = {  # by what is drawn: a title, and what it is called on the axis
 
 
 def draw_window_trade(
-    panel: Axes, rows: Sequence[dict[str, Any]], key: str, unit: str = ""
+    panel: Axes, rows: Sequence[dict[str, Any]], key: str, own: tuple[float, float], unit: str = ""
 ) -> None:
     """Draw what is asked of one answer, by how often one is asked, a line for each window.
 
     Args:
         rows: of other windows and cadences, under one epsilon for each window.
         key: of `TRADED`, which the rows have.
+        own: seconds from one answer to the next as planned, and what the key is then.
     """
     title, axis = TRADED[key]
     hours = sorted({row["window_h"] for row in rows})
     for window_h, line in zip(hours, ("-", "--", "-.", ":"), strict=False):
-        own = [row for row in rows if row["window_h"] == window_h]
+        of = [row for row in rows if row["window_h"] == window_h]
         panel.plot(
-            [row["every_s"] / 3600 for row in own],
-            [row[key] for row in own],
+            [row["every_s"] / 3600 for row in of],
+            [row[key] for row in of],
             color=FOUND,
             linestyle=line,
             marker="o",
             markersize=3,
-            label=f"any {window_h} h: a week costs epsilon {round_up(own[0]['epsilon_week'])}",
+            label=f"any {window_h} h: a week costs epsilon {round_up(of[0]['epsilon_week'])}",
         )
+    panel.plot(own[0] / 3600, own[1], "*", color=TRUE, markersize=12, label="your plan")
     panel.set_xscale("log")
     panel.set_yscale("log")
     format_log_ticks(panel.yaxis)
@@ -263,9 +265,11 @@ def draw_window_trade(
     panel.set_ylabel(f"{axis} ({unit})" if unit else axis)
 
 
-def write_window_trade(rows: Sequence[dict[str, Any]], key: str, path: Path) -> None:
+def write_window_trade(
+    rows: Sequence[dict[str, Any]], key: str, own: tuple[float, float], path: Path
+) -> None:
     """Write `draw_window_trade` alone as PNG."""
     figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 3.6))
     FigureCanvasAgg(figure)
-    draw_window_trade(figure.subplots(), rows, key)
+    draw_window_trade(figure.subplots(), rows, key, own)
     figure.savefig(path, format="png")

@@ -304,9 +304,9 @@ def explain_calibration(
             stage("drawing")
             from .panels import write_window_trade  # half a second
 
-            write_all(
-                {plot: lambda path: write_window_trade(numbers["trade"], "epsilon_each", path)}
-            )
+            own = every_s or 0, float(Fraction(*query.epsilon) / query.readings)
+            rows = numbers["trade"]
+            write_all({plot: lambda path: write_window_trade(rows, "epsilon_each", own, path)})
     if as_json:
         return Calibrated([json.dumps(numbers | more)], refusal)
     said = [one for one in mechanism.promise(query, promised) if "ot protected:" not in one]

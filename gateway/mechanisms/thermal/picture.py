@@ -214,7 +214,11 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     below.sharex(above)
     for panel in more:
         draw_window_trade(
-            panel, trade, "sigma", "K" if query.grid.cell_mm else "parts of the unit"
+            panel,
+            trade,
+            "sigma",
+            (numbers["every_s"], numbers["sigma"]),
+            "K" if query.grid.cell_mm else "parts of the unit",
         )
     rows, own = numbers["distances"], numbers["protect"]["distance"]
     unit = "m" if query.grid.cell_mm else "parts of the side"
