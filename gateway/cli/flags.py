@@ -17,6 +17,29 @@ from recovery.estimators import HOMES
 
 from ..faults import OperatorFault
 
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask; do it.")]
+
+
+def ask(question: str, nothing: str) -> None:
+    """Ask before what cannot be undone is done, and raise where the answer is not yes.
+
+    Args:
+        nothing: what follows of a no.
+
+    Raises:
+        OperatorFault: the answer is no, or nobody gives one.
+    """
+    try:
+        if typer.confirm(question):
+            return
+    except typer.Abort:
+        typer.echo()
+        raise OperatorFault(
+            f"{nothing}: nobody answered the question, and it cannot be undone. Answer it with y, "
+            "or give --yes"
+        ) from None
+    raise OperatorFault(nothing)
+
 
 def make_command_group(help: str) -> typer.Typer:
     """Return what several commands of one name are declared in."""

@@ -300,8 +300,8 @@ class Reader:
             since_s = find_counted_s(round_rows.read_terms(connection))
             return Ledger(budget, round_rows.list_charges(connection, since_s))
 
-    def list_ended_promises(self) -> list[tuple[str, float]]:
-        """Return the promises that were ended for another, and when, oldest first."""
+    def list_ended_promises(self) -> list[tuple[str, float, Ledger]]:
+        """Return the promises that were ended, when, and what each was charged, oldest first."""
         with self._engine.connect() as connection:
             return round_rows.list_ended_promises(connection)
 

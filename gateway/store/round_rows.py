@@ -164,10 +164,16 @@ def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
     return len(fleet), sum(fleet, Fraction(0))
 
 
-def list_ended_promises(connection: Any) -> list[tuple[str, float]]:
-    """Return the promises that were ended, and when, oldest first."""
-    wanted = select(promises.c.promise, promises.c.ended_s).order_by(promises.c.id)
-    return [(row.promise, row.ended_s) for row in connection.execute(wanted)]
+def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
+    """Return the promises that were ended, oldest first: when, and what each was charged."""
+    found, before = [], 0
+    for row in connection.execute(select(promises).order_by(promises.c.id)).all():
+        own = select(charges.c.rho, charges.c.device).order_by(charges.c.id)
+        own = own.where(charges.c.id > before, charges.c.id <= row.charge)
+        paid = tuple(Charge(Fraction(rho), device) for rho, device in connection.execute(own))
+        found.append((row.promise, row.ended_s, Ledger(Fraction(row.budget), paid)))
+        before = row.charge
+    return found
 
 
 def write_terms(connection: Any, terms: str, budget: Fraction) -> None:

@@ -6,7 +6,6 @@ from contextlib import ExitStack, closing
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -56,7 +55,7 @@ class _Overtaken(Exception):
 
 def delete(
     path: flags.Config,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; delete.")] = False,
+    yes: flags.Yes = False,
 ) -> None:
     """Delete what a site has gathered: reports, releases, maps. It is over then.
 
@@ -95,7 +94,7 @@ def delete(
         with closing(Store.open_for(deployment)) as store:
             _check_workers(deployment, store)
             if not yes:
-                _ask()
+                flags.ask("Delete them?", "nothing was deleted")
             store.delete_gathered()  # again too: earlier versions left what rounds asked
         if isinstance(place, Path):
             sqlite.rewrite_file(place)
@@ -127,20 +126,6 @@ def _check_workers(deployment: Deployment, store: Store) -> None:
             f"workers use this database ({', '.join(alive)}) and would go on storing reports. "
             "Stop them, for example with systemctl stop 'heatveil-worker@*', and run this again"
         )
-
-
-def _ask() -> None:
-    """Ask whether to delete, and raise where the answer is no."""
-    try:
-        if typer.confirm("Delete them?"):
-            return
-    except typer.Abort:
-        typer.echo()
-        raise OperatorFault(
-            "nothing was deleted: nobody answered the question, and what is deleted does not "
-            "come back. Answer it with y, or give --yes"
-        ) from None
-    raise OperatorFault("nothing was deleted")
 
 
 def _is_overtaken(

@@ -65,6 +65,7 @@ def ledger(
             help="End the promise that was charged here, so that this file may make another.",
         ),
     ] = False,
+    yes: flags.Yes = False,
 ) -> None:
     """Say what has been spent of the privacy of a deployment, and what is left.
 
@@ -73,7 +74,7 @@ def ledger(
     With --end-promise what was asked and released so far stays under its own promise.
     """
     if end:
-        end_promise(path, typer.echo)
+        end_promise(path, typer.echo, yes=yes)
         return
     if lost is not None:
         charge_lost_rounds(path, lost, lambda line: typer.echo(line, err=as_json))
@@ -99,23 +100,30 @@ def ledger(
         typer.echo("note     what this site gathered was deleted: nothing more is asked here")
     if line := _other_file(rho, asked, plan.guarantee, promised):
         typer.echo(line)
-    for was, ended_s in ended:
+    for was, ended_s, paid in ended:
+        cost = find_stored_unit(was).format_rho(paid.spent, 6)
         until = datetime.fromtimestamp(ended_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        typer.echo(f"before {until}: another promise, which adds to this: {describe_terms(was)}")
+        typer.echo(
+            f"before {until}: another promise, which adds to this: {cost}, {describe_terms(was)}"
+        )
     for line in _charges(charges, limit, find_unit(plan.guarantee)):
         typer.echo(line)
 
 
-def end_promise(path: Path, say: Callable[[str], None]) -> None:
+def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
     """End the promise of a store, so that the deployment file may make another; say what follows.
 
     Raises:
-        OperatorFault: nothing was charged yet, a round is open, or a gateway runs.
+        OperatorFault: nothing was charged yet, a round is open, a gateway runs, or the answer to
+            the question is not yes.
     """
     deployment = config.load_deployment(path)
     with open_reader(deployment) as reader:
         promised, _ = reader.read_promise()
     with lock_store(find_place(deployment)), closing(Store.open_for(deployment)) as store:
+        if promised is not None and not yes:
+            say(f"What was promised so far ends, for good: {describe_terms(promised)}.")
+            flags.ask("End it?", "the promise stands")
         ended = store.end_promise()
     if ended is None:
         raise OperatorFault(

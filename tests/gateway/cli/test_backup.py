@@ -192,7 +192,7 @@ def test_nothing_is_asked_on_what_was_deleted_so_that_no_budget_comes_back(
     assert heatveil("delete", "--config", kept.path, "--yes").status == 0
     assert "has been deleted" in heatveil("check", "--config", kept.path).out
     # 4: systemd starts no gateway again, which would be in vain every ten seconds.
-    assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 4
+    assert heatveil("ledger", "--config", kept.path, "--end-promise", "--yes").status == 4
     with (
         closing(Store.open_for(config.load_deployment(kept.path))) as store,
         pytest.raises(OperatorFault, match="has been deleted"),

@@ -1,5 +1,6 @@
 """`heatveil ledger`: what it says adds up, and its epsilon is between what others have proved."""
 
+import io
 import json
 import math
 import random
@@ -61,7 +62,7 @@ def test_whatever_was_charged_the_ledger_is_its_sum(
 
 
 def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_own(
-    kept: Any, heatveil: Heatveil
+    kept: Any, heatveil: Heatveil, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the same database; what is charged from then on is the price of the new one alone."""
     text = kept.path.read_text()
@@ -76,14 +77,21 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
     kept.path.write_text(text.replace(delta[0], f'delta = "1/{int(delta[1]) * 2}"'))
     refused = heatveil("check", "--config", kept.path).out
     assert "heatveil ledger --end-promise" in refused
-    ended = heatveil("ledger", "--config", kept.path, "--end-promise")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    stands = heatveil("ledger", "--config", kept.path, "--end-promise")
+    assert "the promise stands" in stands.refusal
+    assert heatveil("check", "--config", kept.path).out == refused
+    ended = heatveil("ledger", "--config", kept.path, "--end-promise", "--yes")
     said = ended.out + ended.err
 
     assert "Ended after 2 rounds" in said
     assert "pays for both" in " ".join(said.split())
     after = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
     assert (Fraction(before["spent"]) > 0, Fraction(after["spent"])) == (True, 0)
-    assert "another promise, which adds" in heatveil("ledger", "--config", kept.path).out
+    cost = f"rho {float(Fraction(before['spent'])):.6g}, delta "
+    assert f"another promise, which adds to this: {cost}" in (
+        heatveil("ledger", "--config", kept.path).out
+    )
     assert heatveil("check", "--config", kept.path).status == 0
     with (
         closing(Store.open_for(config.load_deployment(kept.path))) as store,
@@ -102,7 +110,7 @@ def test_a_round_of_an_ended_promise_is_none_of_the_next(kept: Any, heatveil: He
     first = planned_first(kept)
     with closing(Store.open_for(config.load_deployment(kept.path))) as store:
         assert store.find_message(first) is not None
-    assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 0
+    assert heatveil("ledger", "--config", kept.path, "--end-promise", "--yes").status == 0
     with closing(Store.open_for(config.load_deployment(kept.path))) as store:
         assert store.find_message(first) is None
         assert store.find_number(first) == 3
@@ -159,7 +167,7 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
         monkeypatch.setenv(f"HEATVEIL_PRIVACY__{name}", number)
     # What was charged for a life is told of no window: that is another promise.
     assert "HEATVEIL_ variables" in heatveil("ledger", "--config", square).refusal
-    assert heatveil("ledger", "--config", square, "--end-promise").status == 0
+    assert heatveil("ledger", "--config", square, "--end-promise", "--yes").status == 0
     stays = "a day epsilon 7, a week epsilon 49, a year epsilon 2555"
     assert stays in heatveil("ledger", "--config", square).out
 
