@@ -9,6 +9,9 @@ import difflib
 from collections.abc import Iterable
 from pathlib import Path
 
+# Where a deployment is not what it was, for its variables are those of another terminal.
+VARIABLES = " (or set again the HEATVEIL_ variables that were set then)"
+
 
 class OperatorFault(Exception):
     """Something the person who runs the gateway can put right."""

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 from recovery.maps.guarantee import window_of
 from recovery.noise.gaussian import zcdp_epsilon
 
-from ..faults import OperatorFault
+from ..faults import VARIABLES, OperatorFault
 from ..settings.windows import bound_span_s
 
 
@@ -133,9 +133,6 @@ def is_pure(guarantee: Any) -> bool:
     """Return whether a promise is epsilon alone, which adds up by itself."""
     return guarantee.epsilon is not None and guarantee.delta in (None, (0, 1))
 
-
-# Where a deployment is not what it was, for its variables are those of another terminal.
-VARIABLES = " (or set again the HEATVEIL_ variables that were set then)"
 
 # A promise that an earlier version put in other words, and the words it has now.
 _FORMER = re.compile(

@@ -17,7 +17,7 @@ from edge.core import tightening
 from edge.core.budget import MOST, NANO, Limits, objection
 from edge.mechanisms import disk_limits
 
-from ...faults import OperatorFault
+from ...faults import VARIABLES, OperatorFault
 
 # Messages are late by turns, so a device that held answers this far apart and no less would
 # refuse a round now and then.
@@ -129,7 +129,7 @@ def check_limits_match(wished: Any, held: Mapping[str, Any]) -> None:
                 f"{name} was enrolled for another price of an answer than the deployment now has: "
                 "it would refuse each round, which is charged all the same, or count too little "
                 "for it. Go back to the mechanism, epsilon and readings that it was enrolled "
-                "with, or enrol again in a new folder"
+                f"with{VARIABLES}, or enrol again in a new folder"
             )
 
 

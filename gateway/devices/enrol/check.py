@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edge.host import post
 
-from ...faults import OperatorFault
+from ...faults import VARIABLES, OperatorFault
 from ...logs import log
 from ...mechanisms import find_for_deployment, find_serving
 from ...settings import config
@@ -100,8 +100,8 @@ def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> N
             raise OperatorFault(
                 f"{name} was enrolled with a budget for {was} and the deployment promises one for "
                 f"{now}: it would stop answering too early, or give away more than is promised. "
-                "Go back to the window_h it was enrolled with, or enrol again in a new folder, "
-                "which is a new promise"
+                f"Go back to the window_h it was enrolled with{VARIABLES}, or enrol again in a "
+                "new folder, which is a new promise"
             )
 
 

@@ -104,9 +104,8 @@ def check_enrolled(query: Query, sensors: Mapping[str, int], held: Mapping[str, 
     Raises:
         OperatorFault: one does not.
     """
-    granting.check_price_counted(query, held)
+    granting.check_rounds_answered(query, held)
     granting.check_tables_allowed(query, sensors, held)
-    granting.check_noise_answered(query, held)
 
 
 def describe_least_noise(limits: Any) -> str:

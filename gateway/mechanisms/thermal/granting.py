@@ -24,7 +24,7 @@ from recovery.thermal import Query, calibrate_query
 from recovery.thermal.guarantee import exact_delta
 
 from ...devices.enrol.capped import PACE
-from ...faults import OperatorFault
+from ...faults import VARIABLES, OperatorFault
 
 
 def make_first_limits(query: Query, every_s: float) -> Any:
@@ -77,51 +77,44 @@ def reduce_limits(whole: Any, before: int) -> Any:
     return whole._replace(budget=left)
 
 
-def check_price_counted(query: Query, held: Mapping[str, Any]) -> None:
-    """Check that devices do not count less for an answer than the planned Round really costs.
+def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
+    """Check that devices answer the planned Round, and count no less for it than it costs.
 
-    They know no room, no source and no level that follows: only by how much what they send was
-    thought to change when they were enrolled. A Round for more has more noise, so they answer it,
-    but whoever forges one with their own noise would get more out of them than was promised.
+    A Round of less noise, or of coarser grains, than they were enrolled for they refuse, paid as
+    it is. And they know no room, no source and no level that follows: only by how much what they
+    send was thought to change when they were enrolled. A Round for more has more noise, so they
+    answer it, but whoever forges one with their own noise would get more out of them than was
+    promised.
 
     Args:
         held: the `Limits` of each device, by name.
 
     Raises:
-        OperatorFault: some do.
+        OperatorFault: some refuse, or count less.
     """
     made = calibrate_query(query)
     planned = Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, 0)
     cost = price(planned, made.exponent, made.variance)
+    back = f"the [privacy], [room], [heat] and [sensors] that it was enrolled with{VARIABLES}"
     for name, own in held.items():
         counted = price(own, made.exponent, made.variance)
         if counted < cost:
             raise OperatorFault(
                 f"{name} would count {counted} nano-rho for an answer that costs {cost}, and give "
                 "away more than its budget says: it was enrolled for readings that one person "
-                "changes by less than in this deployment. Go back to the [room], [heat] and "
-                "[sensors] that it was enrolled with, or enrol again"
+                f"changes by less than in this deployment. Go back to {back}, or enrol again"
             )
-
-
-def check_noise_answered(query: Query, held: Mapping[str, Any]) -> None:
-    """Check that no device would find the Rounds too quiet, and refuse each, paid as it is.
-
-    Args:
-        held: the `Limits` of each device, by name.
-
-    Raises:
-        OperatorFault: some would.
-    """
-    made = calibrate_query(query)
-    for name, own in held.items():
-        least, planned = align_grains(own.variance, own.exponent, made.variance, made.exponent)
-        if planned < least or made.exponent < own.exponent:
+        least, asked = align_grains(own.variance, own.exponent, made.variance, made.exponent)
+        if asked < least or made.exponent < own.exponent:
+            sigmas = [
+                f"{math.ldexp(math.sqrt(one.variance), -one.exponent):.3g} K in grains of "
+                f"2**{-one.exponent} K"
+                for one in (own, made)
+            ]
             raise OperatorFault(
-                f"{name} was enrolled, or tightened, for more noise or finer grains than this "
-                "deployment asks for: it would refuse each round, which is charged all the same. "
-                "Go back to the [privacy], [room], [heat] and [sensors] that it is for, or enrol "
-                "again in a new folder"
+                f"{name} was enrolled, or tightened, for noise of at least {sigmas[0]}, and this "
+                f"deployment asks for {sigmas[1]}: it would refuse each round, which is charged "
+                f"all the same. Go back to {back}, or enrol again in a new folder"
             )
 
 

@@ -142,10 +142,11 @@ def test_devices_that_were_enrolled_for_less_are_told_of(change: dict[str, objec
     more = dataclasses.replace(QUERY, **change)  # type: ignore[arg-type]
 
     with pytest.raises(OperatorFault, match="node-0 would count .* enrol again"):
-        granting.check_price_counted(more, held)
-    granting.check_price_counted(QUERY, held)
-    granting.check_price_counted(QUERY, {"node-0": make_first_limits(more, 0.0)})
-    granting.check_price_counted(QUERY, {})
+        granting.check_rounds_answered(more, held)
+    granting.check_rounds_answered(QUERY, held)
+    with pytest.raises(OperatorFault, match="HEATVEIL_ variables .* enrol again in a new folder"):
+        granting.check_rounds_answered(QUERY, {"node-0": make_first_limits(more, 0.0)})
+    granting.check_rounds_answered(QUERY, {})
 
 
 def test_rounds_that_devices_would_refuse_for_their_noise_are_not_begun() -> None:
@@ -156,7 +157,7 @@ def test_rounds_that_devices_would_refuse_for_their_noise_are_not_begun() -> Non
         limits = make_first_limits(given, 0.0)
         why = thermal_half.objection(plan(asked, []), who, limits, 0)
         with pytest.raises(OperatorFault, match="n was .* would") if why else nullcontext():
-            granting.check_noise_answered(asked, {"n": limits})
+            granting.check_rounds_answered(asked, {"n": limits})
         said.add(why[:20])
 
     assert said == {"", "it asks for less noi", "its grains of 2**-12"}
