@@ -426,7 +426,8 @@ def _summary(
     span = f"any {hours} h" if hours else "the life of the key"
     return (
         f"version {one.version} goes to {format_owners(sent)}: {least(one)}, {whole(one)} for "
-        f"{span}, {one.pace_ms} ms between answers."
+        f"{span}, {one.pace_ms / 1000:g} s between answers at the least (half of every_s, for "
+        "rounds are not on the second)."
     )
 
 
