@@ -20,6 +20,7 @@ from ...settings.deployment import Mqtt
 from . import access
 from .pump import Rider
 
+LOOK_S = 0.1  # between two looks of who waits for a link
 OFTEN, OFTEN_S = 3, 5.0  # losses within so many seconds: a network does not fail like that
 
 
@@ -119,11 +120,15 @@ class LinkState:
     def wait_up(self, patience_s: float) -> None:
         """Return once the link is up.
 
+        Patience is a number of looks: while a machine is frozen or asleep nobody waits.
+
         Raises:
             LinkFault: nobody answers, or one of us will not have the other.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._ready or self._final, patience_s)
+            for _ in range(round(patience_s / LOOK_S)):
+                if self._changed.wait_for(lambda: self._ready or self._final, LOOK_S):
+                    break
             if not self._ready:
                 raise (RefusedFault if self._final else LinkFault)(self._trouble)
 

@@ -140,11 +140,12 @@ class Pump:
             self._riders.add(rider)
             if client.socket() is None:
                 self._connect(rider)
-            client.loop_misc()
             client.loop_read()
             # What TLS has decrypted already, no selector can see.
             while (link := client.socket()) is not None and getattr(link, "pending", int)():
                 client.loop_read()
+            # Only now: of who was frozen for long an answer may lie unread, and is no silence.
+            client.loop_misc()
             if client.want_write():
                 client.loop_write()
             self._watch(rider, client.socket())

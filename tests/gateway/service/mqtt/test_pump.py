@@ -31,7 +31,7 @@ class Client:
 
     def __init__(self, fault: Exception | None = None) -> None:
         self.fault, self.attempts_s = fault, list[float]()
-        self.looked = 0
+        self.looked, self.silent = 0, list[bool]()
 
     def socket(self) -> socket.socket | None:
         return None
@@ -40,10 +40,11 @@ class Client:
         self.attempts_s.append(time.monotonic())
         raise self.fault or ConnectionRefusedError("nobody there")
 
-    def loop_misc(self) -> None:
+    def loop_read(self) -> None:
         self.looked += 1
 
-    loop_read = loop_write = loop_misc
+    def loop_misc(self) -> None:
+        self.silent.append(len(self.silent) == self.looked)
 
     def want_write(self) -> bool:
         return False
@@ -92,6 +93,15 @@ def test_a_client_that_raises_does_not_stop_the_others(quick: Pump) -> None:
 
     assert any("an MQTT client failed" in entry["event"] for entry in logged)
     assert quick.moving
+
+
+def test_what_has_come_is_read_before_silence_is_held_against_a_broker(quick: Pump) -> None:
+    """A gateway that was frozen finds the answer to its last sign of life unread."""
+    client = Client()
+    quick.add(Rider(client, lambda _: None))
+    until(lambda: len(client.silent) > 3)
+
+    assert not any(client.silent)
 
 
 def test_who_may_not_connect_does_not(quick: Pump) -> None:
