@@ -445,18 +445,16 @@ def test_a_browser_that_lost_us_goes_on_where_it_was(live: Page) -> None:
     assert missed == again == {"kind": "map", "number": 1}
 
 
-def test_all_viewers_are_let_go_at_once(live: Page) -> None:
+def test_all_viewers_are_let_go_at_once(live: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """A gateway that is told to stop does not wait for those who look on."""
+    monkeypatch.setattr(feed, "BEAT_S", 3600.0)  # for the next sign of life nobody could wait
     with ExitStack() as stack:
         answers = [stack.enter_context(listening(live)) for _ in range(20)]
         for answer in answers:
             event(answer)
-        began_s = time.monotonic()
         live.close()
-        took_s = time.monotonic() - began_s
         last = [event(answer)[1] for answer in answers]
 
-    assert took_s < 5  # of the ten seconds between two signs of life
     assert last == [{"kind": "bye"}] * 20
 
 
