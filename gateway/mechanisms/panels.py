@@ -249,7 +249,7 @@ def draw_window_trade(
             linestyle=line,
             marker="o",
             markersize=3,
-            label=f"any {window_h} h: a week costs epsilon {round_up(of[0]['epsilon_week'])}",
+            label=f"any {window_h} h: a week costs epsilon {round_up(of[0]['epsilon_week'], 4)}",
         )
     panel.plot(own[0] / 3600, own[1], "*", color=TRUE, markersize=12, label="your plan")
     panel.set_xscale("log")

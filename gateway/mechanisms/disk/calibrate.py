@@ -86,7 +86,7 @@ def _answers(query: Query, numbers: dict[str, Any]) -> list[str]:
         else f"the Round CANNOT BE SENT: {numbers['refusal']}"
     )
     return [
-        f"Really given: a log-ratio of {round_up(numbers['worst_log_ratio'], 6)} a report, by the "
+        f"Given: a log-ratio of {round_up(numbers['worst_log_ratio'], 6)} a report, by the "
         f"whole numbers that devices draw with: {numbers['near']} to {numbers['far']}.",
         f"Radius: {reach} cells{long}, {chosen}, scheme {numbers['scheme']}.",
         f"Answers: {numbers['outer_cells']} cells, for {math.prod(grid.shape)} that are true; "
