@@ -235,12 +235,13 @@ class Campaign:
     def run_rounds(self, rounds: int | None) -> str:
         """Run this many rounds, or as many as may be; return the sentence why it ended."""
         try:
-            why = self._run(rounds)
+            try:
+                why = self._run(rounds)
+            finally:
+                self.outbox.wake()  # what takes the last round back waits there
             self.steps.wait_maps_drawn()
         except Stopped:
             return STOPPED
-        finally:
-            self.outbox.wake()
         self.outbox.wait_empty(LINGER_S)  # what has not gone by then waits for the next start
         return why
 
@@ -305,8 +306,6 @@ class Campaign:
             silent = 0
             given = self._mechanism, closed, self.devices, self._due, self._key
             releases.append(drawing.pack_release(self.steps.release_round(*given)))
-            if pause.compute_wait_s(self.deployment.rounds):
-                self.outbox.wake()
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)
@@ -397,6 +396,7 @@ class Campaign:
             known: the round was opened before a start of ours: it need not wait its turn.
             silent: how often it was asked in vain: it waits until it is answered, or is due.
         """
+        waited = False
         while True:
             self.steps.show_alive()
             self.steps.keep_drawn_map()
@@ -411,6 +411,9 @@ class Campaign:
             self.say("rounds", not said, said or pause.explain_closed_hours(rounds))
             if not wait_s:
                 return True
+            if not waited:
+                self.outbox.wake()  # nothing takes the place yet of what takes the last round back
+            waited = True
             self.stopping.wait(wait_s)
 
     def _resume(self, releases: list[Any], known: AskedRound | None) -> None:

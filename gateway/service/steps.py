@@ -281,9 +281,8 @@ class Steps:
     ) -> Release:
         """Return the answers, folded, kept and paid for.
 
-        That the round is no longer asked is written, and goes out once the outbox is woken, or
-        looks by itself. Before that the next round takes its place, and devices are sent one
-        message less.
+        That the round is no longer asked is written, and goes out once the outbox is woken. A
+        round that opens before that takes its place, and devices are sent one message less.
 
         Args:
             due: what is charged now, in the one transaction: see `ledger.is_paid_at_release`.

@@ -141,7 +141,7 @@ def check_terms_and_budget(connection: Any, terms: str, most: Fraction) -> None:
 
 
 def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
-    """End the promise for another; return how many rounds it had and what they cost, or None.
+    """End the promise for another; return how many rounds it had and what was spent, or None.
 
     What was asked, charged and released stays as it is. A plan of the next promise that is like
     one of this is another round: nothing of this one is taken for its own.
@@ -160,8 +160,7 @@ def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
         other = update(rounds).where(rounds.c.name == name).values(planned=name + b"\0")
         connection.execute(other)
     connection.execute(update(about).values(promise=None, budget=None))
-    fleet = [one.rho for one in spent if not one.device]
-    return len(fleet), sum(fleet, Fraction(0))
+    return sum(not one.device for one in spent), Ledger(least, spent).spent
 
 
 def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:

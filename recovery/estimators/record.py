@@ -153,8 +153,9 @@ class Seen:
     def room(self) -> "Room":
         """Return what is the same for all readings and noises; told from others by a digest.
 
-        The noise falls with every round of a campaign. Nothing that is kept of a room may read
-        it, or `upper`, `failure` or `level`: they are not in it.
+        The noise falls with every round of a campaign; weights, and so the room, stay the same
+        where every sensor has answered as often. Nothing that is kept of a room may read the
+        noise, `upper`, `failure` or `level`: they are not in it.
         """
         near = self.near
         parts = [self.operator, self.places, self.open, self.others]

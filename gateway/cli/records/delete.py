@@ -99,7 +99,7 @@ def delete(
         if isinstance(place, Path):
             sqlite.rewrite_file(place)
         typer.echo("Deleted.")
-        for line in _elsewhere(place, path):
+        for line in _elsewhere(place, path, site):
             typer.echo(line)
         if keys := [str(one) for one in _key_files(deployment, path) if one.exists()]:
             typer.echo(
@@ -191,7 +191,7 @@ def _clear_broker(
     homeassistant.locate_topics_note(deployment).unlink(missing_ok=True)
 
 
-def _elsewhere(place: Place, file: Path) -> Iterable[str]:
+def _elsewhere(place: Place, file: Path, site: str) -> Iterable[str]:
     """Yield what else may still hold some of it, and what to do there."""
     if isinstance(place, Path):
         if copies := sqlite.find_copies(place):
@@ -202,7 +202,12 @@ def _elsewhere(place: Place, file: Path) -> Iterable[str]:
     folders = {file.resolve().parent, Path.cwd()}
     if isinstance(place, Path):
         folders.add(place.resolve().parent)
-    promises = sorted(one for folder in folders for one in folder.glob(f"*{PROMISE}"))
+    promises = sorted(
+        one
+        for folder in folders
+        for one in folder.glob(f"*{PROMISE}")
+        if f'"site": "{site}"' in one.read_text("utf-8", "replace")
+    )
     if promises:  # they stand beside every export
         yield f"Exports here: {', '.join(str(one).removesuffix(PROMISE) for one in promises)}"
 

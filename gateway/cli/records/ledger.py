@@ -92,6 +92,10 @@ def ledger(
     if as_json:
         told = _exactly(deployment, standing, rho, plan, charges)
         told["promised"] = None if promised is None else json.loads(promised)
+        told["ended"] = [
+            {"promised": json.loads(was), "ended_s": ended_s, "spent": str(paid.spent)}
+            for was, ended_s, paid in ended
+        ]
         typer.echo(json.dumps(told))
         return
     for line in _in_words(deployment, standing, rho, plan):
@@ -114,15 +118,18 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
     """End the promise of a store, so that the deployment file may make another; say what follows.
 
     Raises:
-        OperatorFault: nothing was charged yet, a round is open, a gateway runs, or the answer to
-            the question is not yes.
+        OperatorFault: nothing was charged yet, a gateway runs, what was gathered has been
+            deleted, or the answer to the question is not yes.
     """
     deployment = config.load_deployment(path)
     with open_reader(deployment) as reader:
         promised, _ = reader.read_promise()
     with lock_store(find_place(deployment)), closing(Store.open_for(deployment)) as store:
         if promised is not None and not yes:
-            say(f"What was promised so far ends, for good: {describe_terms(promised)}.")
+            say(
+                f"What was promised so far ends, for good: {describe_terms(promised)}. A round "
+                "that is open is given up, and stays paid for."
+            )
             flags.ask("End it?", "the promise stands")
         ended = store.end_promise()
     if ended is None:

@@ -107,7 +107,7 @@ def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
         least, asked = align_grains(own.variance, own.exponent, made.variance, made.exponent)
         if asked < least or made.exponent < own.exponent:
             sigmas = [
-                f"{math.ldexp(math.sqrt(one.variance), -one.exponent):.3g} K in grains of "
+                f"{math.ldexp(math.sqrt(one.variance), -one.exponent):.9g} K in grains of "
                 f"2**{-one.exponent} K"
                 for one in (own, made)
             ]

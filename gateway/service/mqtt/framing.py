@@ -122,6 +122,7 @@ class Stream:
         self._rest = bytearray()  # for the client
         self.room = 1 << 30  # for so many more messages; whoever lets go of some makes room
         self._pinged_s = 0.0
+        self._more = False  # the last reading ended at CHUNK, and not because nothing was left
         self._again = False  # there was none, and the raw bytes are to be looked at again
         self._ended = False
         self._lock = threading.Lock()
@@ -145,13 +146,14 @@ class Stream:
 
     def _read(self) -> bytes:
         """Return what has come: TLS gives a record at a time, and brokers a record a message."""
+        self._more = False
         parts = [self._socket.recv(CHUNK)]
         size = len(parts[0])
         with suppress(OSError):  # no more for now, or the next reading shows what is wrong
             while parts[-1] and size < CHUNK:
                 parts.append(self._socket.recv(CHUNK))
                 size += len(parts[-1])
-        self._ended = not parts[-1]
+        self._ended, self._more = not parts[-1], size >= CHUNK
         return b"".join(parts)
 
     def pending(self) -> int:
@@ -159,6 +161,11 @@ class Stream:
         if self._rest or self.paused:
             return len(self._rest)
         return int(self._again) or getattr(self._socket, "pending", int)()
+
+    @property
+    def unread(self) -> bool:
+        """Whether more has come than was read."""
+        return self._more and not self.paused
 
     @property
     def paused(self) -> bool:

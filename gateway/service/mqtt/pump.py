@@ -145,7 +145,8 @@ class Pump:
             while (link := client.socket()) is not None and getattr(link, "pending", int)():
                 client.loop_read()
             # Only now: of who was frozen for long an answer may lie unread, and is no silence.
-            client.loop_misc()
+            if not getattr(client.socket(), "unread", False):
+                client.loop_misc()
             if client.want_write():
                 client.loop_write()
             self._watch(rider, client.socket())

@@ -30,6 +30,7 @@ from gateway.service.mqtt.connection import Message
 from gateway.service.outbox import Outbox
 from gateway.settings import config, windows
 from gateway.settings.deployment import Deployment
+from gateway.store import round_rows
 from gateway.store.schema import charges, maps, promises, releases, reports, rounds
 from gateway.store.store import Store
 
@@ -258,7 +259,7 @@ def test_a_budget_is_exact_for_years_and_storage_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hours: int
 ) -> None:
     """Power cuts, upgrades, starts of the gateway, a month away, a new promise: none doubles."""
-    house, owed = House(tmp_path, monkeypatch, 7), Fraction(0)
+    house, owed = House(tmp_path, monkeypatch, 7), list[Fraction]()
     monkeypatch.setattr(campaign.Pause, "compute_wait_s", house.hour)
     for epsilon in ("10/1", "8/1"):  # in the middle of the year, and of a window, another promise
         house.promise(epsilon)
@@ -267,7 +268,7 @@ def test_a_budget_is_exact_for_years_and_storage_is_bounded(
             find_mechanism("thermal").plan(config.make_query(house.deployment), []).guarantee
         )
         cost = compute_round_rho(promised)
-        owed += hours // 2 * cost
+        owed.append(hours // 2 * cost)
         for times in house.answers.values():
             assert len(times) > hours // 6
             for at, since in enumerate(times):
@@ -287,11 +288,12 @@ def test_a_budget_is_exact_for_years_and_storage_is_bounded(
             for one in (rounds, charges, releases, reports, maps, promises)
         }
         oldest = connection.scalar(select(func.min(reports.c.taken_s)))
+        ended = [paid.spent for *_, paid in round_rows.list_ended_promises(connection)]
         charged = sum(map(Fraction, connection.scalars(select(charges.c.rho))), Fraction(0))
     house.close()
     assert count["rounds"] == count["charges"] == hours == house.asked
     assert count["releases"] <= 24 * (KEEP_DAYS + 1) + 400, "of a life between two chores at most"
-    assert (charged, count["promises"]) == (owed, 2)
+    assert (charged, count["promises"], ended) == (sum(owed), 2, owed)
     assert count["reports"] <= SENSORS * 24 * (REPORT_DAYS + 1)
     assert count["maps"] <= 24 * (KEEP_DAYS + 1)
     assert oldest >= house.at_s - (REPORT_DAYS + 1) * 86_400

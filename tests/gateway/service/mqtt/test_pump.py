@@ -26,6 +26,9 @@ from tests.waiting import eventually
 # One thread for all: no client's trouble is another's, and none comes back in step.
 
 
+ANSWER = b"\xd0\x00"  # to a sign of life
+
+
 class Client:
     """A client whose broker is away, or that fails at whatever it does."""
 
@@ -102,6 +105,53 @@ def test_what_has_come_is_read_before_silence_is_held_against_a_broker(quick: Pu
     until(lambda: len(client.silent) > 3)
 
     assert not any(client.silent)
+
+
+def test_what_is_left_unread_after_a_long_freeze_is_no_silence_either() -> None:
+    """A reading takes 64 KiB: the answer may stand behind more messages than that."""
+    ours, theirs = socket.socketpair()
+    messages = list[ReceivedMessage]()
+    with ours, theirs:
+        ours.setblocking(False)
+        theirs.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        stream = Stream(ours, messages.extend)
+        theirs.sendall(framing.pack_publishes([("a", bytes(2000))] * 60, five=False) + ANSWER)
+        left = list[bool]()
+        while True:
+            try:
+                assert stream.recv(9) == ANSWER
+                break
+            except BlockingIOError:
+                left.append(stream.unread)
+
+        assert len(messages) == 60
+        assert set(left) == {True}
+        assert not stream.unread
+
+
+class Talker(Client):
+    """A client of whose broker more has come than was read, for three readings."""
+
+    @property
+    def unread(self) -> bool:
+        return self.looked < 3
+
+    def socket(self) -> Any:
+        return self
+
+    def fileno(self) -> int:
+        return -1
+
+
+def test_who_has_more_to_read_is_not_asked_for_silence() -> None:
+    """Nor after it has once been read: each move reads first."""
+    talker, pump = Talker(), object.__new__(Pump)
+    pump._riders = set()
+    pump._watch = lambda *_: None  # type: ignore[method-assign]
+    for _ in range(5):
+        pump._move(Rider(talker, lambda _: None))
+
+    assert (talker.looked, len(talker.silent)) == (5, 3)
 
 
 def test_who_may_not_connect_does_not(quick: Pump) -> None:
