@@ -276,7 +276,7 @@ class Listener:
     def _play(self, link: socket.socket, part: bytes | None) -> None:
         if part is None:
             return
-        link.settimeout(5)
+        link.settimeout(60)
         link.sendall(part)
         said = b""
         while data := link.recv(4096):

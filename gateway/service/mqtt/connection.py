@@ -120,28 +120,30 @@ class LinkState:
     def wait_up(self, patience_s: float) -> None:
         """Return once the link is up.
 
-        Patience is a number of looks: while a machine is frozen or asleep nobody waits.
-
         Raises:
             LinkFault: nobody answers, or one of us will not have the other.
         """
         with self._changed:
-            for _ in range(round(patience_s / LOOK_S)):
-                if self._changed.wait_for(lambda: self._ready or self._final, LOOK_S):
-                    break
+            self._wait(lambda: self._ready or self._final, patience_s)
             if not self._ready:
                 raise (RefusedFault if self._final else LinkFault)(self._trouble)
 
     def wait_down(self, patience_s: float) -> None:
         """Return once the link is down, or patience is at its end."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._ready, patience_s)
+            self._wait(lambda: not self._ready, patience_s)
 
     def wait_sent(self, patience_s: float) -> bool:
         """Wait until the broker has everything; False when patience ended before or it is down."""
         with self._changed:
-            self._changed.wait_for(lambda: not (self._unsent and self._ready), patience_s)
+            self._wait(lambda: not (self._unsent and self._ready), patience_s)
             return not self._unsent
+
+    def _wait(self, true: Callable[[], bool], patience_s: float) -> None:
+        """Wait until it is true, or for so many looks: while a machine is frozen nobody waits."""
+        for _ in range(round(patience_s / LOOK_S)):
+            if self._changed.wait_for(true, LOOK_S):
+                return
 
     def _silent(self, why: str) -> None:
         self._trouble = SILENT(place=self._place, why=why)

@@ -97,7 +97,7 @@ class Stage:
     def recover(self, mechanism: str, query: Any, releases: Any) -> Any:
         """Show one map ever after, the first that was drawn: maps are not what is tested."""
         self.drawn_of.append([release.reports for release in releases])
-        self.draws.wait(30)
+        self.draws.wait(120)
         if self.stopped:
             return None
         if mechanism not in DRAWN:
@@ -463,7 +463,7 @@ def test_a_stop_while_a_map_is_drawn_leaves_it_to_the_next_start(
     thread.start()
     assert eventually(lambda: on.drawn_of)
     on.campaign.stop()
-    thread.join(5)
+    thread.join(60)
     assert not thread.is_alive()
     assert on.of("map") == []
     on.stopped = False

@@ -241,7 +241,7 @@ def test_a_round_is_released_once_whatever_is_drawn_later(tmp_path: Path, home: 
 
 # A round that was open when the gateway ended, and a device that has new keys since.
 
-SITE, PATIENCE_S = "testsite", 10.0
+SITE, PATIENCE_S = "testsite", 60.0
 
 
 class Telling:

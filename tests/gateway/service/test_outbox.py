@@ -136,7 +136,7 @@ def test_a_letter_that_could_not_be_handed_over_is_tried_again(
         on_sent()
 
     with Outbox(store, publish, open=True) as box:
-        assert box.wait_empty(10)
+        assert box.wait_empty(60)
 
     assert tries == [b"one"] * 3
     assert not store.list_letters()
@@ -158,7 +158,7 @@ def test_a_letter_that_the_broker_refused_goes_once_more_with_the_same_bytes(
             on_sent()
 
     with Outbox(store, publish, open=True) as box:
-        assert box.wait_empty(10)
+        assert box.wait_empty(60)
 
     assert len(tries) == 2
     assert tries[1] - tries[0] >= 0.3
@@ -174,7 +174,7 @@ def test_nothing_goes_out_before_it_may(store: Store, monkeypatch: pytest.Monkey
         assert not box.wait_open(0.05)
         assert seen == []  # there is no broker to be asked
         box.set_open(True)
-        assert box.wait_open(10)
+        assert box.wait_open(60)
         assert eventually(lambda: not store.list_letters())
 
     assert (seen, out) == ([[], []], [(ROUND, b"")])

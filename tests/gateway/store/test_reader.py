@@ -259,7 +259,7 @@ def test_the_lock_is_taken_again_after_the_server_was(
         monkeypatch.setattr(locks, "_take", lambda *_: None)  # another one was quicker
         own_cluster.stop("immediate")
         own_cluster.start()
-        assert lost.wait(10)
+        assert lost.wait(60)
         monkeypatch.setattr(locks, "_take", taken)
 
 

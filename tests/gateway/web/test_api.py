@@ -407,7 +407,7 @@ def test_no_more_viewers_come_in_than_there_are_places(monkeypatch: pytest.Monke
 @contextmanager
 def listening(page: Page, query: str = "", **headers: str) -> Iterator[http.client.HTTPResponse]:
     """Give the answer of a viewer that stays for the block."""
-    link = http.client.HTTPConnection(*urlsplit(page.url).netloc.split(":"), timeout=5)
+    link = http.client.HTTPConnection(*urlsplit(page.url).netloc.split(":"), timeout=60)
     link.request("GET", f"/api/v1/events{query}", headers=headers)
     answer = link.getresponse()
     try:

@@ -282,7 +282,7 @@ def test_no_request_is_hidden_in_another(live: Page, framing: bytes, answers: li
     place, host = ("127.0.0.1", urlsplit(live.url).port or 0), b"Host: 127.0.0.1\r\n"
     hidden = b"GET /livez HTTP/1.1\r\n" + host + b"Connection: close\r\n\r\n"
     with socket.create_connection(place) as link:
-        link.settimeout(10)
+        link.settimeout(60)
         link.sendall(b"POST /livez HTTP/1.1\r\n" + host + framing + hidden)
         said = b""
         while got := link.recv(65_536):
@@ -382,10 +382,10 @@ def test_connections_are_bounded(live: Page, ask: Ask, monkeypatch: pytest.Monke
             link.sendall(b"GET /livez HTTP/1.1\r\nX: ")
         time.sleep(0.1)
         more = stack.enter_context(socket.create_connection(place))
-        more.settimeout(5)
+        more.settimeout(60)
         more.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         answered = more.recv(12)
-        opened[0].settimeout(5)
+        opened[0].settimeout(60)
         try:
             turned_away = opened[0].recv(1)
         except ConnectionResetError:

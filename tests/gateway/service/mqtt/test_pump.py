@@ -61,10 +61,6 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pump]:
         yield pump
 
 
-def until(done: Any, patience_s: float = 10.0) -> None:
-    assert eventually(done, patience_s)
-
-
 def test_who_finds_nobody_asks_less_and_less_often_up_to_a_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -92,7 +88,7 @@ def test_a_client_that_raises_does_not_stop_the_others(quick: Pump) -> None:
     with structlog.testing.capture_logs() as logged:
         quick.add(Rider(broken, lambda _: None))
         quick.add(Rider(sound, lambda _: None))
-        until(lambda: len(sound.attempts_s) >= 2 and broken.attempts_s)
+        assert eventually(lambda: len(sound.attempts_s) >= 2 and broken.attempts_s)
 
     assert any("an MQTT client failed" in entry["event"] for entry in logged)
     assert quick.moving
@@ -102,7 +98,7 @@ def test_what_has_come_is_read_before_silence_is_held_against_a_broker(quick: Pu
     """A gateway that was frozen finds the answer to its last sign of life unread."""
     client = Client()
     quick.add(Rider(client, lambda _: None))
-    until(lambda: len(client.silent) > 3)
+    assert eventually(lambda: len(client.silent) > 3)
 
     assert not any(client.silent)
 
@@ -158,11 +154,11 @@ def test_who_may_not_connect_does_not(quick: Pump) -> None:
     """A standby must not take the name of the gateway that works."""
     may, client = [False], Client()
     quick.add(Rider(client, lambda _: None, lambda: may[0]))
-    until(lambda: client.looked > 3)
+    assert eventually(lambda: client.looked > 3)
     assert client.attempts_s == []
     may[0] = True
 
-    until(lambda: client.attempts_s)
+    assert eventually(lambda: client.attempts_s)
 
 
 # What stands between the gateway and a stranger: a verified broker, a page on loopback only.

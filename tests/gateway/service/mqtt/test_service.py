@@ -292,7 +292,7 @@ def scripted(answer: bytes) -> Iterator[tuple[int, list[int]]]:
                 link, _ = listening.accept()
             except OSError:
                 return
-            link.settimeout(5)
+            link.settimeout(60)
             packet = link.recv(1000)
             versions.append(packet[packet.index(b"MQTT") + 4])
             if versions[-1] == 5:

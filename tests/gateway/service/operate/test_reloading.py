@@ -188,12 +188,12 @@ def test_a_request_while_it_is_done_is_done_again_and_one_after_the_end_is_not()
 
     def do() -> None:
         begun.set()
-        go.wait(10)
+        go.wait(60)
         done.append(1)
 
     with Reloading(do) as reloading:
         reloading.request()
-        assert begun.wait(10)
+        assert begun.wait(60)
         reloading.request()  # while the first is at it
         go.set()
         assert eventually(lambda: len(done) == 2)
