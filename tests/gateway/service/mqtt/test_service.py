@@ -13,6 +13,7 @@ from unittest.mock import Mock
 import pytest
 
 from gateway.devices.broker import embedded
+from gateway.service.mqtt import connection
 from gateway.service.mqtt.connection import ClientCallbacks, Message, UnsentMessages
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
@@ -322,8 +323,11 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize("answer", REFUSALS)
-def test_a_broker_may_refuse_mqtt_5_in_three_ways(pump: Pump, answer: str) -> None:
-    """With the code of either version, or by closing the connection."""
+def test_a_broker_may_refuse_mqtt_5_in_three_ways(
+    pump: Pump, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the code of either version, or by closing the connection; not by its silence here."""
+    monkeypatch.setattr(connection, "ANSWER_S", 3600.0)
     with scripted(REFUSALS[answer]) as (port, versions):
         at = Mqtt(host="127.0.0.1", port=port, insecure=True)
         link = Link(at, "refused", pump).wait_connected(30)

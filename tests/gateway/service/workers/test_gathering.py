@@ -73,7 +73,7 @@ def part(store: Store, number: int = 0, holder: str = "ada", lease_s: float = 60
         connection.execute(postgresql.insert(table).on_conflict_do_nothing(), row)
     while not (taken := [one for one in mine.take_parts(number + 1, 9) if one.part == number]):
         time.sleep(0.01)
-    return PartStore(store, taken[0], FOLD, 5)
+    return PartStore(store, taken[0], FOLD, 60)
 
 
 def test_a_round_over_two_parts_is_released_as_one(store: Store, home: Any) -> None:
