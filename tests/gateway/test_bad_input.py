@@ -9,9 +9,7 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -268,22 +266,31 @@ def test_a_result_does_not_overwrite_what_is_read(tmp_path: Path) -> None:
         check_writable([tmp_path / "a.npz", tmp_path / "sub" / ".." / "a.npz"])
 
 
+# Told to end as soon as all is written and nothing has its name.
+ENDED = """
+import os, signal, sys
+from heatveil.__main__ import main
+
+def end(_):
+    for name in os.listdir():
+        print("half" if name.endswith(".part") else name, flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+os.fsync = end
+sys.exit(main())
+"""
+
+
 @pytest.mark.long
 def test_a_polite_end_in_the_middle_leaves_no_half_file(tmp_path: Path) -> None:
     """SIGTERM is how a scheduler ends a job; Python alone would leave the halves."""
     words = "--sources-random 2 --cells 100 --sensors 50 --spread 0.05 --epsilon 1"
     words += " --scores s.json --plot p.png --out m.npz"
-    program = str(Path(sys.executable).with_name("heatveil"))
-    command = [program, "play", "thermal", *words.split()]
-    playing = processes.Child(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    until_s = time.monotonic() + 60
-    while playing.poll() is None and time.monotonic() < until_s:
-        if any(path.name.endswith(".part") for path in tmp_path.iterdir()):
-            playing.terminate()
-            break
-        time.sleep(0.001)
+    command = [sys.executable, "-c", ENDED, "play", "thermal", *words.split()]
+    playing = processes.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
 
-    assert playing.wait() == 128 + signal.SIGTERM
+    assert playing.stdout.split().count("half") == 3
+    assert playing.returncode == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 

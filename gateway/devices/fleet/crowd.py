@@ -332,18 +332,19 @@ class Crowd:
         Args:
             tell: hears from time to time how many are.
             over: ends the wait, and says nothing of who is missing.
-            patience_s: how long nobody may come.
+            patience_s: how long nobody may come, in looks: while a machine is frozen nobody waits.
 
         Raises:
             LinkFault: none of them is.
         """
-        over, patience_s = over or threading.Event(), patience_s or PATIENCE_S
-        until_s, before = time.monotonic() + patience_s, 0
-        while before < len(self.lives) and time.monotonic() < until_s:
+        over, looks = over or threading.Event(), round((patience_s or PATIENCE_S) / LOOK_S)
+        left, before = looks, 0
+        while before < len(self.lives) and left > 0:
             if over.wait(LOOK_S):
                 return {}
+            left -= 1
             if (found := len(self.up)) > before:
-                until_s, before = time.monotonic() + patience_s, found
+                left, before = looks, found
             tell(found)
         missing = {name: life.trouble for name, life in self.lives.items() if not life.up}
         if len(missing) == len(self.lives):

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,7 +19,7 @@ from edge.board.binding import Bound
 from edge.board.config import load
 from edge.core.budget import Budget, Files, Lost
 from edge.core.compat import Uptime
-from edge.linux import place
+from edge.linux import exact, place
 from edge.linux.enrol import enrol, main, parse_words
 from edge.linux.exact import Exact
 from edge.linux.place import computer_numbers
@@ -337,7 +338,8 @@ def test_asyncio_alone_would_tell() -> None:
 def test_what_has_begun_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A moment of the past is now."""
     clock, slept_s = Exact(), list[float]()
-    monkeypatch.setattr(time, "sleep", slept_s.append)
+    own = SimpleNamespace(monotonic_ns=time.monotonic_ns, sleep=slept_s.append)
+    monkeypatch.setattr(exact, "time", own)  # threads that other tests left sleep too
     clock.block_until(clock.now_ms())
     clock.block_until(clock.now_ms() - 1000)
 

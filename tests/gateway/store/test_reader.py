@@ -189,8 +189,11 @@ def test_with_a_word_it_is_postgresql(tmp_path: Path, database: Database) -> Non
     assert not (tmp_path / "heatveil.sqlite").exists()
 
 
-def test_two_that_make_a_store_at_once_make_one(database: Database) -> None:
+def test_two_that_make_a_store_at_once_make_one(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Workers start together; the second finds the tables of the first."""
+    monkeypatch.setattr(postgres, "OPTIONS", "-c lock_timeout=60000")
     faults: list[BaseException] = []
 
     def make() -> None:

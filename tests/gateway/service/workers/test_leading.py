@@ -224,13 +224,19 @@ def holders(store: Store) -> dict[int, str]:
     return {row.part: row.holder for row in rows}
 
 
-def shared_by(store: Store, *names: str) -> bool:
-    """Return whether these workers, and they alone, have the parts in equal shares."""
-    found = [holder.split("-")[0] for holder in holders(store).values()]
-    each = PARTITIONS / len(names)
-    return all(each - 1 < found.count(name) < each + 1 for name in names) and set(found) == set(
-        names
-    )
+def wait_shared(store: Store, *names: str) -> dict[str, set[int]]:
+    """Return whose are which parts, once these workers, and they alone, have equal shares."""
+    shares, each = dict[str, set[int]](), PARTITIONS / len(names)
+
+    def equal() -> bool:
+        shares.clear()
+        for number, holder in holders(store).items():
+            shares.setdefault(holder.split("-")[0], set()).add(number)
+        even = all(each - 1 < len(held) < each + 1 for held in shares.values())
+        return even and shares.keys() == set(names)
+
+    assert eventually(equal)
+    return shares
 
 
 # The clock of its machine is so many seconds off.
@@ -249,7 +255,7 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     leader = home.start("serve", "--rounds", "1")
     ada = home.start("work", "--name", "ada", before=OFF.format(seconds=86400))
     bob = home.start("work", "--name", "bob", before=OFF.format(seconds=-86400))
-    assert eventually(lambda: shared_by(store, "leader", "ada", "bob"))
+    wait_shared(store, "leader", "ada", "bob")
     assert eventually(lambda: len(home.listening(leader, ada, bob)) == PARTITIONS)
     round, frames = home.asked()
     names = sorted(frames)
@@ -257,23 +263,22 @@ def test_workers_die_and_stop_in_mid_round_and_nothing_is_lost_or_doubled(
     home.say(first)
     assert eventually(lambda: first.keys() <= home.receipts)
 
-    dead = {part for part, holder in holders(store).items() if holder.startswith("ada")}
+    dead = wait_shared(store, "leader", "ada", "bob")["ada"]
     home.say(second)
     os.kill(ada.pid, signal.SIGKILL)
     ada.wait()
     assert eventually(lambda: second.keys() <= home.receipts)
     assert any(find_part(name, PARTITIONS) in dead for name in second)
 
-    assert eventually(lambda: shared_by(store, "leader", "bob"))
-    stopped = {part for part, holder in holders(store).items() if holder.startswith("bob")}
+    stopped = wait_shared(store, "leader", "bob")["bob"]
     os.kill(bob.pid, signal.SIGSTOP)
     *most, (last, frame) = third.items()
     home.say(dict(most))
     assert eventually(lambda: dict(most).keys() <= home.receipts)
     assert any(find_part(name, PARTITIONS) in stopped for name in dict(most))
-    assert eventually(lambda: shared_by(store, "leader"))
+    wait_shared(store, "leader")
     os.kill(bob.pid, signal.SIGCONT)
-    assert eventually(lambda: shared_by(store, "leader", "bob"))  # it is a worker again
+    wait_shared(store, "leader", "bob")  # it is a worker again
     home.say({last: frame})
     assert leader.wait(timeout=60) == 0, home.log(leader)
     bob.send_signal(signal.SIGTERM)
@@ -336,7 +341,7 @@ def test_a_worker_that_wakes_up_after_its_lease_cannot_commit(
     os.kill(zombie.pid, signal.SIGSTOP)
     assert "keeps" not in paths["zombie"].read_text()
     heir = home.start("work", "--name", "heir", before=slow["heir"])
-    assert eventually(lambda: shared_by(store, "heir"))
+    wait_shared(store, "heir")
     assert eventually(lambda: paths["heir"].exists() and paths["heir"].read_text())
     os.kill(zombie.pid, signal.SIGCONT)  # while its heir has the same readings in its hands
     assert leader.wait(timeout=60) == 0, home.log(leader)
