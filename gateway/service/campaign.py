@@ -24,6 +24,7 @@ from edge.core import wire
 from edge.core.records import Release
 from edge.mechanisms.secure_sum import ROUND_BYTES
 from recovery.maps.sentence import Wording
+from recovery.packed import pack_release
 
 from ..devices.enrol.enrol import Devices, check_may_answer_central
 from ..faults import OperatorFault
@@ -259,7 +260,7 @@ class Campaign:
         while planned := self._next(releases):
             asked = self._asked(planned)
             if stored := kept(self.store.read_release, asked.name):
-                releases.append(drawing.pack_release(Release(asked.plan, *stored)))
+                releases.append(pack_release(Release(asked.plan, *stored)))
                 continue
             known = kept(self.store.find_opened_s, asked.name) is not None
             if known and self._adds:
@@ -305,7 +306,7 @@ class Campaign:
                 continue
             silent = 0
             given = self._mechanism, closed, self.devices, self._due, self._key
-            releases.append(drawing.pack_release(self.steps.release_round(*given)))
+            releases.append(pack_release(self.steps.release_round(*given)))
             self._tell_ledger()
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)

@@ -3,14 +3,11 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from datetime import time as time_of_day
 from math import inf
 from typing import Any, NamedTuple, Protocol
-
-from msgspec import msgpack
 
 from edge.core.records import Round
 from edge.host import post
@@ -165,48 +162,6 @@ def republish_map(site: str, mechanism: str, body: str) -> DrawnMap:
     """Return a map that was drawn before, to be published in the very bytes that it was then."""
     letter = Letter(0, post.map_topic(site, mechanism), body.encode(), True)
     return DrawnMap(body, telling.complete_old_map(json.loads(body)), letter)
-
-
-class PackedNumbers(Sequence[int | None]):
-    """The numbers of a release packed, mostly in three bytes each; a solver gets a list.
-
-    A campaign keeps all its releases, for a map is of all of them: as a list they take 36 each.
-    NumPy makes an array of it, as plans do, because it is a whole sequence.
-    """
-
-    def __init__(self, values: Sequence[int | None]) -> None:
-        """Pack numbers.
-
-        Raises:
-            OverflowError: one does not go into eight bytes.
-            TypeError: one is not a number of Python's own.
-        """
-        self._packed, self._length = msgpack.encode(values), len(values)
-
-    def __len__(self) -> int:
-        return self._length
-
-    def __iter__(self) -> Iterator[int | None]:
-        return iter(self._unpack())
-
-    def __getitem__(self, at: Any) -> Any:
-        return self._unpack()[at]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    def __reduce__(self) -> Any:
-        return msgpack.decode, (self._packed,)
-
-    def _unpack(self) -> Any:
-        return msgpack.decode(self._packed)
-
-
-def pack_release(release: Any) -> Any:
-    """Return a release that takes little room, where its numbers can be packed."""
-    with suppress(OverflowError, TypeError):
-        return release._replace(values=PackedNumbers(release.values))
-    return release
 
 
 def strip_key(release: Any) -> Any:

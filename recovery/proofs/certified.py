@@ -21,6 +21,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import ArrayLike, NDArray
 
+from ..l1 import sketch
 from ..maps.heatmap import Band
 
 # What the certified band can be asked: the same numbers, seen to fit each other.
@@ -423,7 +424,8 @@ def find_directions(operator: Floats, sigma: float, total: tuple[float, float]) 
     """
     sensors, cells = operator.shape
     if sensors > cells:  # which tell no more directions apart than there are cells
-        felt, within = np.linalg.qr(operator)
+        few = sketch(operator)
+        felt, within = np.linalg.qr(operator) if few is None else (few[0].T, few[1])
         return felt @ find_directions(within, sigma, total)
     scenes = np.concatenate([amount * operator for amount in sorted(set(total))], axis=1)
     scenes = scenes - scenes.mean(axis=1, keepdims=True)

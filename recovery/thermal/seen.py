@@ -15,6 +15,7 @@ from physics.places import cell_places, length_m, sensor_places
 from ..estimators.convex import chi_radius
 from ..estimators.record import Near, Prior, Seen, lows
 from ..estimators.verdict import FALSE_ALARMS
+from ..packed import PackedNumbers
 from ..sequence import uniforms
 from .noise import bound_level, operator
 from .query import Query, standing_room
@@ -379,8 +380,9 @@ def share_params(query: Query, releases: Sequence[Release]) -> Params:
             f"{query.grid}: the map would be of another room. Recover with their own query."
         )
     for release in releases:
-        if set(map(type, release.values)) <= {int, type(None)}:
-            continue  # of thousands of sensors the look at each takes longer than their map
+        held = release.values  # of thousands of sensors a look at each takes longer than their map
+        if isinstance(held, PackedNumbers) or set(map(type, held)) <= {int, type(None)}:
+            continue
         for sensor, value in enumerate(release.values):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
                 raise ValueError(

@@ -12,7 +12,7 @@ decides, commits and makes receipts, `gateway` is the link to the broker, `round
 A round is over when all have answered, and the next one opens when it is released; maps are drawn
 meanwhile. While none is open nothing comes: in all it is less than the pace. How long a reading
 is on its way is told to the device's receipt, which follows the commit. In memory a campaign
-keeps its releases, three bytes a number; SQLite fills its caches, of 2 MB a connection.
+keeps its releases, one to three bytes a number; SQLite fills its caches, of 2 MB a connection.
 """
 
 import argparse
