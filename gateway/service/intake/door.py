@@ -40,16 +40,23 @@ _TAIL = re.compile(rb"\x05" + _COUNTER, re.DOTALL)
 _LARGEST = 1 << 48  # counters are below it
 
 
-def make_mac_prefix(topic: str) -> bytes:
-    """Return what the MAC of a message on this topic is made over, before the message."""
+def begin_mac(key: bytes, topic: str) -> hmac.HMAC:
+    """Return the MAC of a message on this topic as far as it is the same for all of them."""
     name = topic.encode()
-    return len(name).to_bytes(2, "big") + name
+    return hmac.new(key, len(name).to_bytes(2, "big") + name, "sha256")
 
 
-def has_valid_mac(frame: bytes, key: bytes, before: bytes) -> bool:
-    """Return whether the MAC holds; before is the topic's `make_mac_prefix`."""
-    mac = hmac.digest(key, before + frame[: -wire.MAC_BYTES], "sha256")
-    return hmac.compare_digest(mac[: wire.MAC_BYTES], frame[-wire.MAC_BYTES :])
+def finish_mac(begun: hmac.HMAC, message: bytes) -> bytes:
+    """Return the MAC of a message; `begun` serves the next one, too, in half the time."""
+    mac = begun.copy()
+    mac.update(message)
+    return mac.digest()[: wire.MAC_BYTES]
+
+
+def has_valid_mac(frame: bytes, begun: hmac.HMAC) -> bool:
+    """Return whether the MAC holds, of a key and topic as `begin_mac` has them."""
+    mac = finish_mac(begun, frame[: -wire.MAC_BYTES])
+    return hmac.compare_digest(mac, frame[-wire.MAC_BYTES :])
 
 
 def read_report(frame: bytes, sender: str) -> Any:
@@ -72,11 +79,11 @@ def read_report(frame: bytes, sender: str) -> Any:
     return Report(name, sender, epoch, seq, [sensor, *values])
 
 
-def make_receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> bytes:
-    """Return what `edge.host.post.pack_receipt` does; before is the topic's `make_mac_prefix`."""
+def make_receipt(epoch: int, seq: int, taken: bool, begun: hmac.HMAC) -> bytes:
+    """Return what `edge.host.post.pack_receipt` does, of a key and topic as in `begin_mac`."""
     body = b"".join((b"\xa4\x00\x01\x01", _head(seq), b"\x02", _head(epoch), b"\x03"))
     body += b"\x01" if taken else b"\x00"
-    return body + hmac.digest(key, before + body, "sha256")[: wire.MAC_BYTES]
+    return body + finish_mac(begun, body)
 
 
 def _whole(head: bytes, major: int = 0) -> int:
@@ -112,16 +119,16 @@ class Arrival(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """A device whose topic this is, and what the MAC of its frames begins with."""
+    """A device whose topic this is, and the MAC of its frames as `begin_mac` has it."""
 
     device: Device
-    before: bytes
+    mac: hmac.HMAC
 
 
 def map_senders(devices: Devices) -> dict[str, Sender]:
     """Return the devices of a site by the topics of their reports."""
     topics = {wire.topic(devices.site, name, "data"): one for name, one in devices.by_name.items()}
-    return {topic: Sender(one, make_mac_prefix(topic)) for topic, one in topics.items()}
+    return {topic: Sender(one, begin_mac(one.mac_key, topic)) for topic, one in topics.items()}
 
 
 def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
@@ -130,7 +137,7 @@ def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
     name = find_device_name(topic)
     device = devices.by_name.get(name)
     if topic == wire.topic(devices.site, name, "data") and device is not None:
-        return open_report(message, name, Sender(device, make_mac_prefix(topic)))
+        return open_report(message, name, Sender(device, begin_mac(device.mac_key, topic)))
     return explain_unknown_topic(message, devices)
 
 
@@ -158,10 +165,10 @@ def explain_unknown_topic(message: Message, devices: Devices) -> DeadLetter:
 def open_report(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     """Return the report in a message on a device's topic, or why it is not genuine."""
     topic, payload, *_ = message
-    device, before = sender
+    device, mac = sender
     if not wire.MAC_BYTES < len(payload) <= post.REPORT_BYTES:
         kind = "oversized" if len(payload) > wire.MAC_BYTES else "garbled"
-    elif not has_valid_mac(payload, device.mac_key, before):
+    elif not has_valid_mac(payload, mac):
         kind = "forged"
     else:
         kind = ""
