@@ -258,7 +258,7 @@ def explain_calibration(
     Raises:
         OperatorFault: it cannot be planned, or a picture was asked for.
     """
-    from . import explain_idle_readings, find_for_query
+    from . import find_for_query
     from .flags import plan_or_refuse
 
     mechanism = find_for_query(query)
@@ -295,7 +295,6 @@ def explain_calibration(
     stage("working out what a report tells whoever sees it")
     more, lines = mechanism.calibrated(query, round)
     refusal = str(more.get("refusal", ""))
-    lines = [*lines, *(f"Beware: {idle}." for idle in explain_idle_readings(query, every_s))]
     if hours:
         numbers["trade"], stays = _trade(query)
         numbers["maps"], worth = _try_maps(query, stage)

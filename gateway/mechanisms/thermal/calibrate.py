@@ -22,7 +22,6 @@ from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
 from ...output import Stage, check_writable, format_duration, write_all
-from .. import explain_idle_readings
 from ..flags import convert_plan_faults
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, compute_numbers, format_map_line
@@ -103,7 +102,6 @@ def format_lines(query: Query, numbers: dict[str, Any]) -> list[str]:
         "",
         *_promise(query, numbers),
         *_window(query, numbers),
-        *(f"Beware: {idle}." for idle in explain_idle_readings(query, numbers["every_s"])),
         "",
         *_noise(query, numbers),
         "",

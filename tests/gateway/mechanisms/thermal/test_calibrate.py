@@ -187,10 +187,12 @@ def test_a_map_of_more_readings_than_a_window_holds_is_told_with_its_time(
     for name, value in {"WINDOW_H": 24, "READINGS": 40}.items():
         monkeypatch.setenv(f"HEATVEIL_PRIVACY__{name}", str(value))
     monkeypatch.setenv("HEATVEIL_ROUNDS__EVERY_S", "14400")
+    monkeypatch.setenv("HEATVEIL_ROUNDS__HOURS", "08:00-18:00")
     said = heatveil("calibrate", site).out
 
     assert "The map: after 40 readings together over 6.667 days," in said
     assert "\nBeware: readings = 40," in said
+    assert "\nBeware: rounds open 08:00-18:00 alone," in said  # which is far more than a week
 
 
 @pytest.mark.long
