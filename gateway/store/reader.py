@@ -7,7 +7,8 @@ would keep SQLite's log from being emptied.
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -22,7 +23,14 @@ from edge.core.records import Guarantee
 from edge.core.window import JUMPED
 
 from ..faults import OperatorFault
-from ..service.ledger import Ledger, compute_budget_rho, find_counted_s, make_terms
+from ..service.ledger import (
+    Ledger,
+    Unit,
+    compute_budget_rho,
+    find_counted_s,
+    find_stored_unit,
+    make_terms,
+)
 from ..settings.deployment import Deployment
 from . import opening, postgres, round_rows
 from .opening import make_unusable_fault
@@ -36,6 +44,7 @@ from .schema import (
     jumped,
     maps,
     newest,
+    promises,
     quarantine,
     refused,
     releases,
@@ -67,6 +76,27 @@ class ChargeRow(NamedTuple):
     device: str  # empty: the whole fleet was asked
     rho: Fraction
     at_s: float
+
+
+class PromisedUnits(NamedTuple):
+    """What prices are told in: those of a promise that was ended in its own unit."""
+
+    charges: Sequence[int]  # the last of each promise that was ended, oldest first
+    rounds: Sequence[int]  # the last of each, by its number
+    units: Sequence[Unit]  # of each, and then of the present one
+
+    def find_for_charge(self, id: int) -> Unit:
+        """Return what a charge is told in."""
+        return self.units[bisect_left(self.charges, id)]
+
+    def find_for_round(self, number: int) -> Unit:
+        """Return what the price of a round is told in."""
+        return self.units[bisect_left(self.rounds, number)]
+
+    def find_first_round(self, number: int) -> int:
+        """Return the number from which on rounds are under the promise of this one."""
+        before = self.rounds[: bisect_left(self.rounds, number)]
+        return before[-1] + 1 if before else 1
 
 
 class DeviceRow(NamedTuple):
@@ -304,6 +334,19 @@ class Reader:
         """Return the promises that were ended, when, and what each was charged, oldest first."""
         with self._engine.connect() as connection:
             return round_rows.list_ended_promises(connection)
+
+    def read_units(self) -> PromisedUnits:
+        """Return what each charge and each round is told in."""
+        last = select(func.max(rounds.c.number)).join(charges, charges.c.round == rounds.c.name)
+        with self._engine.connect() as connection:
+            ended = connection.execute(select(promises).order_by(promises.c.id)).all()
+            numbers = [connection.scalar(last.where(charges.c.id <= one.charge)) for one in ended]
+            terms = [*(one.promise for one in ended), round_rows.read_terms(connection)]
+        return PromisedUnits(
+            [one.charge for one in ended],
+            [number or 0 for number in numbers],
+            [find_stored_unit(one) for one in terms],
+        )
 
     def read_promise(self) -> tuple[str | None, Fraction | None]:
         """Return what all charges are the price of, and the least budget that was promised."""

@@ -38,8 +38,8 @@ def floor(parts: Parts, asked: Moment) -> Floor:
 def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
     """Return a page of rounds, newest first."""
     reader = require_reader(parts)
-    rows, unit = reader.list_rounds(asked.limit + 1, asked.older), _unit(reader)
-    found = [_round(row, unit) for row in rows[: asked.limit]]
+    rows, units = reader.list_rounds(asked.limit + 1, asked.older), reader.read_units()
+    found = [_round(row, units) for row in rows[: asked.limit]]
     return records.Rounds(found, found[-1].number if len(rows) > asked.limit else None)
 
 
@@ -49,7 +49,7 @@ def one_round(parts: Parts, asked: records.One) -> records.Round:
     row = reader.find_round(asked.number)
     if row is None:
         raise make_missing_refusal(f"round {asked.number}")
-    return _round(row, _unit(reader))
+    return _round(row, reader.read_units())
 
 
 def release(parts: Parts, asked: records.One) -> records.Release:
@@ -81,11 +81,11 @@ def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
     """Return the promise in words, its budget, and a page of what was charged, newest first."""
     reader, told = require_reader(parts), parts.feed.list_latest()
     promised, budget = reader.read_promise()
-    unit = find_stored_unit(promised)
+    unit, units = find_stored_unit(promised), reader.read_units()
     book = None if budget is None else reader.read_ledger(budget)
     rows = reader.list_charges(asked.limit + 1, asked.older)
     charges = [
-        records.Charge(*row._replace(rho=records.Rho.of(row.rho, unit)))
+        records.Charge(*row._replace(rho=records.Rho.of(row.rho, units.find_for_charge(row.id))))
         for row in rows[: asked.limit]
     ]
     return records.Ledger(
@@ -108,8 +108,9 @@ def refused(parts: Parts, asked: records.Paged) -> records.Refusals:
     return records.Refusals(reader.count_refused_by_kind(), found, following)
 
 
-def _round(row: Any, unit: Unit) -> records.Round:
-    return records.Round(*row._replace(rho=records.Rho.of(row.rho, unit)))
+def _round(row: Any, units: Any) -> records.Round:
+    rho = records.Rho.of(row.rho, units.find_for_round(row.number))
+    return records.Round(*row._replace(rho=rho))
 
 
 def _read(body: Any, what: str) -> Map:
@@ -120,11 +121,6 @@ def _read(body: Any, what: str) -> Map:
 
 def _rho(rho: Fraction | None, unit: Unit) -> records.Rho | None:
     return None if rho is None else records.Rho.of(rho, unit)
-
-
-def _unit(reader: Any) -> Unit:
-    promised, _ = reader.read_promise()
-    return find_stored_unit(promised)
 
 
 def require_reader(parts: Parts) -> Any:

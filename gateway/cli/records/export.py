@@ -22,7 +22,6 @@ from ...mechanisms.record import Exported
 from ...service.ledger import (
     Ledger,
     compute_budget_rho,
-    find_stored_unit,
     is_distributed,
     is_pure,
 )
@@ -169,7 +168,7 @@ def _lines(values: Any) -> Any:
 
 
 def read_charge_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
-    unit = find_stored_unit(reader.read_promise()[0])
+    units = reader.read_units()
     pages: list[list[Any]] = []
     before = None
     while page := reader.list_charges(PAGE, before):
@@ -182,6 +181,7 @@ def read_charge_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
                 str(unit.convert(one.rho)) if unit.is_epsilon else None,
             )
             for one in reversed(page)
+            for unit in [units.find_for_charge(one.id)]
         ]
 
 

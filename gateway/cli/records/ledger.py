@@ -36,7 +36,7 @@ from ...settings.deployment import Deployment
 from ...settings.windows import DAYS, HOUR_S, bound_span_s, count_windows
 from ...store.opening import lock_store
 from ...store.places import find_place
-from ...store.reader import open_reader
+from ...store.reader import PromisedUnits, open_reader
 from ...store.store import Store
 from .. import flags
 
@@ -88,6 +88,7 @@ def ledger(
         charges = reader.list_charges(ALL)
         promised, _ = reader.read_promise()
         ended, gone = reader.list_ended_promises(), reader.is_deleted()
+        units = reader.read_units()
     asked, rho = rho, _newest_price(standing, plan.guarantee) or rho
     if as_json:
         told = _exactly(deployment, standing, rho, plan, charges)
@@ -110,7 +111,7 @@ def ledger(
         typer.echo(
             f"before {until}: another promise, which adds to this: {cost}, {describe_terms(was)}"
         )
-    for line in _charges(charges, limit, find_unit(plan.guarantee)):
+    for line in _charges(charges, limit, units):
         typer.echo(line)
 
 
@@ -146,8 +147,8 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
     )
     say(
         "Devices hold to the promise that they were enrolled for. Where the new one asks for "
-        "more, or for another window, enrol them again in a new folder, and name its devices.json "
-        "under [site] devices."
+        "more, or for another window, enrol them again, in a new folder whose deployment file "
+        "names this database."
     )
 
 
@@ -294,7 +295,7 @@ def _stays(deployment: Deployment, plan: Any, unit: Unit) -> Sequence[str]:
     ]
 
 
-def _charges(charges: Sequence[Any], limit: int, unit: Unit) -> Sequence[str]:
+def _charges(charges: Sequence[Any], limit: int, units: PromisedUnits) -> Sequence[str]:
     """Return the charges round by round, the newest first."""
     lines, rounds = [], defaultdict(list)
     for one in charges:
@@ -307,9 +308,8 @@ def _charges(charges: Sequence[Any], limit: int, unit: Unit) -> Sequence[str]:
                 again[one.device] += one.rho
         asked = datetime.fromtimestamp(min(one.at_s for one in rows), UTC)
         twice = f", and {len(again)} devices that answered it again" if again else ""
-        lines.append(
-            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {unit.format_rho(fleet, 6)}{twice}"
-        )
+        cost = units.find_for_charge(rows[-1].id).format_rho(fleet, 6)
+        lines.append(f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {cost}{twice}")
     if len(rounds) > limit:
         lines.append(f"  and {len(rounds) - limit} rounds before; --limit shows more")
     return lines

@@ -106,7 +106,10 @@ def show(
             reader.check_not_deleted("its maps")
             raise _tell_missing(round, reader.list_rounds(1))
         row, values = reader.find_round(body["number"]), reader.read_release(body["number"])
-        before = reader.list_rounds(ALL, body["number"])  # the newest first
+        first = reader.read_units().find_first_round(body["number"])
+        before = [  # the newest first
+            one for one in reader.list_rounds(ALL, body["number"]) if one.number >= first
+        ]
     if deployment.privacy.window_h:  # a map is of the last `readings` rounds
         before = before[: deployment.privacy.readings - 1]
     found = read_published_map(body, query)

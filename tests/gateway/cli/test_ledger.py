@@ -30,6 +30,9 @@ from gateway.service.ledger import Charge, compute_round_rho
 from gateway.settings import config
 from gateway.store.reader import Reader, open_reader
 from gateway.store.store import Store
+from gateway.web import operations
+from gateway.web.parts import Parts
+from gateway.web.records import Paged
 from tests import sites
 
 Heatveil = Callable[..., Any]
@@ -132,16 +135,20 @@ def square(tmp_path: Path, heatveil: Heatveil) -> Path:
     insecure = path.read_text().replace("# insecure = false", "insecure = true")
     path.write_text(insecure)
     assert heatveil("enrol", "--config", path).status == 0
-    deployment = config.load_deployment(path)
-    query = config.make_query(deployment)
-    devices = load_devices(deployment.site.devices, deployment.site.name)
-    store, plan = Store.open_for(deployment), find_mechanism("disk").plan(query, [])
-    each = compute_round_rho(plan.guarantee)
-    for n in (1, 2, 3):
-        asked = steps.sign_round(plan._replace(number=n), n, devices)
-        assert store.open_round(asked._replace(planned=asked.name), 10 * each) == ""
-    store.close()
+    ask_rounds(path, 1, 2, 3)
     return path
+
+
+def ask_rounds(path: Path, *numbers: int) -> None:
+    """Charge rounds as the file of a site of people plans them."""
+    deployment = config.load_deployment(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
+    plan = find_mechanism("disk").plan(config.make_query(deployment), [])
+    budget = deployment.privacy.readings * compute_round_rho(plan.guarantee)
+    with closing(Store.open_for(deployment)) as store:
+        for n in numbers:
+            asked = steps.sign_round(plan._replace(number=n), n, devices)
+            assert store.open_round(asked._replace(planned=asked.name), budget) == ""
 
 
 def test_a_pure_promise_is_told_in_epsilon_of_each_device(
@@ -170,6 +177,35 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     assert heatveil("ledger", "--config", square, "--end-promise", "--yes").status == 0
     stays = "a day epsilon 7, a week epsilon 49, a year epsilon 2555"
     assert stays in heatveil("ledger", "--config", square).out
+
+
+def test_what_a_round_cost_is_told_in_the_unit_of_its_own_promise(
+    square: Path, heatveil: Heatveil, tmp_path: Path
+) -> None:
+    """An epsilon of 0.7 stays that, whatever is promised afterwards.
+
+    In the unit of the next it were 0.35: the same rho, and half of what was given away.
+    """
+    assert heatveil("ledger", "--config", square, "--end-promise", "--yes").status == 0
+    square.write_text(square.read_text().replace('epsilon = "7/1"', 'epsilon = "14/1"'))
+    ask_rounds(square, 4)
+    said = heatveil("ledger", "--config", square).out
+    out = tmp_path / "ledger.jsonl"
+    words = ("export", "--config", square, "--out", out, "--what", "ledger")
+    assert heatveil(*words).status == 0
+    with open_reader(config.load_deployment(square)) as reader:
+        parts = Parts(reader=reader)
+        rounds = operations.rounds(parts, Paged()).rounds
+        charges = operations.ledger(parts, Paged()).charges
+
+    assert re.findall(r"round (\d) .*  epsilon (.*)", said) == [
+        ("4", "1.4"),
+        *((str(number), "0.7") for number in (3, 2, 1)),
+    ]
+    exported = [json.loads(line)["epsilon"] for line in out.read_text().splitlines()]
+    assert exported == ["7/10"] * 3 + ["7/5"]
+    for told in (rounds, charges):
+        assert [one.rho.epsilon for one in told] == ["7/5"] + ["7/10"] * 3
 
 
 @pytest.mark.long
@@ -276,6 +312,25 @@ def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil)
     assert "Sensors that answered: 5 of 6." in lines
     assert "Less than half" not in said.out
     assert "Formally: epsilon 8, delta 1/100000." in lines
+
+
+def test_a_map_is_of_no_round_of_a_promise_that_was_ended(kept: Any, heatveil: Heatveil) -> None:
+    """The gateway begins anew there; what it drew before stays of the rounds before."""
+    deployment = config.load_deployment(kept.path)
+    devices = load_devices(deployment.site.devices, "seen")
+    plan = find_mechanism("thermal").plan(config.make_query(deployment), [])
+    assert heatveil("ledger", "--config", kept.path, "--end-promise", "--yes").status == 0
+    with closing(Store.open_for(deployment)) as store:
+        for number in (3, 4):
+            asked = steps.sign_round(plan._replace(number=number), number, devices)
+            asked = asked._replace(planned=asked.name)
+            assert store.open_round(asked, 3 * kept.rho, enrolled=6) == ""
+            store.close_round(asked.name, [0] * 6, number)
+        store.keep_map(asked.name, json.dumps(kept.body | {"number": 4}))
+
+    assert "Drawn from rounds 3 to 4 together, which 7 answers came to." in (
+        heatveil("show", "--config", kept.path).out
+    )
 
 
 def test_a_map_of_several_rounds_counts_the_answers_of_all(

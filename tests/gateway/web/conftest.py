@@ -14,10 +14,17 @@ from playwright.sync_api import Browser, Error, sync_playwright
 from playwright.sync_api import Page as Tab
 
 from gateway.service.intake.outcomes import AskedRound, CountedReport, DeadLetter
-from gateway.service.ledger import Charge, Ledger
+from gateway.service.ledger import Charge, Ledger, find_stored_unit
 from gateway.service.operate.health import Health
 from gateway.service.operate.metrics import Metrics
-from gateway.store.reader import ChargeRow, DeviceRow, Reader, RefusedRow, RoundRow
+from gateway.store.reader import (
+    ChargeRow,
+    DeviceRow,
+    PromisedUnits,
+    Reader,
+    RefusedRow,
+    RoundRow,
+)
 from gateway.store.store import Store
 from gateway.web.server import Page
 from tests.conftest import miss
@@ -95,6 +102,9 @@ class Known:
 
     def read_ledger(self, budget: Fraction) -> Ledger:
         return Ledger(budget, (Charge(RHO),) * self._rounds)
+
+    def read_units(self) -> PromisedUnits:
+        return PromisedUnits((), (), (find_stored_unit("{}"),))
 
     def read_promise(self) -> tuple[str | None, Fraction | None]:
         return "{}", Fraction(2)
