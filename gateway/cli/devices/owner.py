@@ -33,9 +33,11 @@ from ...devices.owner.unveiling import (
     write_readings,
 )
 from ...faults import OperatorFault, suggest_name
-from ...mechanisms import find_serving, make_first_limits
+from ...mechanisms import find_serving, make_first_limits, plan_first_round
 from ...output import Stage, show_stages
 from ...settings import config
+from ...settings.deployment import Deployment
+from ...store.reader import MADE, open_reader
 from .. import flags
 
 # Which boots of the devices were heard, as the gateway's database has it.
@@ -387,11 +389,13 @@ def tighten(
     logs.log_to_stderr(logging.WARNING)
     deployment = config.load_deployment(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
-    wished = make_first_limits(deployment, config.make_query(deployment))
+    query = config.make_query(deployment)
+    wished = make_first_limits(deployment, query)
     served = find_serving(deployment.rounds.mechanism)
     known = limitsfile.load_limits(deployment.site.devices, devices)
     chosen = _chosen_devices(names or [], devices)
     sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
+    _check_ledger_takes(deployment, query)
     # On the disk first: a version that has been sent must never be given to other limits.
     after = {name: known[name]._replace(limits=one) for name, one in sent.items()}
     limitsfile.save_limits(deployment.site.devices, devices.site, {**known, **after})
@@ -407,6 +411,21 @@ def tighten(
             "when every device keeps them, for an attacker combines all answers. Correct the "
             "causes above and run this again, or enrol those devices again"
         )
+
+
+def _check_ledger_takes(deployment: Deployment, query: Any) -> None:
+    """Check that rounds of these limits may be charged here, for devices never go back.
+
+    Raises:
+        OperatorFault: they are rounds of another promise, and the former has not been ended.
+    """
+    guarantee = plan_first_round(deployment, query).guarantee
+    try:
+        with open_reader(deployment) as reader:
+            reader.check_promise(guarantee, deployment.privacy.readings)
+    except OperatorFault as wrong:
+        if MADE not in str(wrong):  # else nothing was charged yet, or not on this machine
+            raise OperatorFault(f"nothing was sent: {wrong}") from wrong
 
 
 def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:

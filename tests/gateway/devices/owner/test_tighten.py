@@ -5,7 +5,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,11 +27,14 @@ from gateway.devices.owner.tighten import LimitAnswers
 from gateway.faults import OperatorFault
 from gateway.mechanisms import make_first_limits, plan_first_round
 from gateway.mechanisms.places import make_people_fleet
+from gateway.service.ledger import compute_round_rho
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
+from gateway.service.steps import sign_round
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
+from gateway.store.store import Store
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
 from tests.waiting import eventually, find_kept, hearing
@@ -377,6 +380,32 @@ def test_what_would_tell_more_is_not_even_sent(
     assert "nothing was sent" in said.refusal
     assert words in said.err
     assert {one.limits for one in sent.values()} == {street.limits}
+
+
+def test_what_the_ledger_would_refuse_is_not_even_sent(
+    street: Street, heatveil: Callable[..., Any]
+) -> None:
+    """Devices never go back: neither the old file nor the new one could be asked under.
+
+    Half of the epsilon for half of the answers is the same promise; for all of them another.
+    """
+    tighten = "tighten", "--config", street.config, "--patience", 0
+    asked = sign_round(street.plan, 1, street.devices)
+    with closing(Store.open_for(config.load_deployment(street.config))) as store:
+        budget = 4 * compute_round_rho(street.plan.guarantee)
+        assert store.open_round(asked._replace(planned=asked.name), budget) == ""
+
+    deployment = street.asks("3/2", 4)
+    said = heatveil(*tighten)
+    sent = limitsfile.load_limits(deployment.site.devices, street.devices)
+    assert "nothing was sent: the deployment promises something else" in said.refusal
+    assert {one.limits for one in sent.values()} == {street.limits}
+
+    street.asks("3/2", 2)
+    assert "version 2 goes to" in heatveil(*tighten).success
+    street.asks("3/2", 4)
+    assert heatveil("ledger", "--config", street.config, "--end-promise", "--yes").status == 0
+    assert "version 3 goes to" in heatveil(*tighten).success
 
 
 CAPS = [Fraction(3, 4), Fraction(1, 2), Fraction(2, 5), Fraction(1, 10), Fraction(16)]
