@@ -26,10 +26,9 @@ from ..flags import convert_plan_faults
 from ..worlds import Calibrated
 from .calibrate_numbers import SCHEMA, compute_numbers, format_map_line
 from .deployment import WIDER, plan_first_round
+from .words import format_chance
 
 # The table of distances that `heatveil calibrate` prints, and what its rows count.
-
-SURE = "over 0.9999"
 
 
 def format_distance_rows(query: Query, numbers: dict[str, Any]) -> list[str]:
@@ -77,15 +76,6 @@ def _in_room(query: Query) -> list[str]:
         f"  Paths of a person, displaced {way} up to each distance. What that changes at the most "
         f"was found of {query.response.proof}."
     ]
-
-
-def format_chance(chance: float) -> str:
-    """Return a chance, never rounded up to certainty nor down.
-
-    >>> format_chance(0.69815), format_chance(0.99999)
-    ('0.6982', 'over 0.9999')
-    """
-    return round_up(chance, 4) if chance < 0.9999 else SURE
 
 
 # What `heatveil calibrate` prints for people; the numbers are those of its JSON.
@@ -226,7 +216,7 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
     )
     told_apart = (
         ""
-        if right == without == SURE
+        if right == without
         else f" By heat alone the best test tells the two ends of the room apart {right} of the "
         f"time, without the step {without}; the table below is a bound that counts such flips, "
         "at their worst, as well."
@@ -373,14 +363,11 @@ def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
         f"sigma must be {sigma:.4g}{unit}, {seen.inflation:.3g} times what heat alone needs. The "
         f"best test of all {query.readings} reading(s) then tells the two ends of the room apart "
         f"{seen.right:.1%} of the time, where half is a blind guess; {BLIND:.0%} is needed, or no "
-        f"map is worth drawing, and without the step it were {_chance(seen.right_without)}. Use a "
-        f"finer converter or a larger epsilon{f' ({would})' * bool(would)}; more readings would "
-        "not help, for they share the promise"
+        "map is worth drawing, and without the step it were "
+        f"{format_chance(seen.right_without)}. Use a finer converter or a larger "
+        f"epsilon{f' ({would})' * bool(would)}; more readings would not help, "
+        "for they share the promise"
     )
-
-
-def _chance(chance: float) -> str:
-    return f"{chance:.1%}" if chance < 0.999 else "over 99.9%"
 
 
 def _refusal(reason: str, step: Any, epsilon: Any) -> dict[str, Any]:

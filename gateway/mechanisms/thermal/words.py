@@ -63,7 +63,7 @@ def _chances(query: Query) -> str:
     near = min(protected_cells(query), max(query.grid.shape) - 1)
     cells = tuple(one for one in (near, _FURTHER * near) if one < max(query.grid.shape))
     away = [
-        _AWAY(far=_far(query.grid, row.cells), share=_share(row.right))
+        _AWAY(far=_far(query.grid, row.cells), share=format_chance(row.right))
         for row in curve(query, cells)
     ]
     return _CHANCES(away=join(away, by=" of the time, and from "))
@@ -94,13 +94,13 @@ def _far(grid: Any, cells: int) -> str:
     return f"{length} m" if grid.cell_mm else f"{length} of the side"
 
 
-def _share(chance: float) -> str:
+def format_chance(chance: float) -> str:
     """Return a chance in per cent, never too small, and never certainty.
 
-    >>> _share(0.7837), _share(0.9996)
-    ('79%', 'over 99%')
+    >>> format_chance(0.69815), format_chance(0.99999)
+    ('69.9%', 'over 99.9%')
     """
-    return f"{round_up(100 * chance, 2)}%" if chance < 0.99 else OVER(share="99%")
+    return f"{round_up(100 * chance)}%" if chance < 0.999 else OVER(share="99.9%")
 
 
 def format_doubt_lines(verdict: Verdict | None) -> list[str]:

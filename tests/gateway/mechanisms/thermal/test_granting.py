@@ -192,7 +192,7 @@ def test_the_chance_is_that_of_the_best_test() -> None:
     chance = float(ndtr(1 / (2 * 3.7306)))
     told, exact = compute_guess_curve(LINE), curve(LINE)
 
-    assert f"away {math.ceil(100 * chance)}% of the time" in _said(LINE)
+    assert f"away {math.ceil(1000 * chance) / 10}% of the time" in _said(LINE)
     assert told[0] == pytest.approx((0.01, chance), abs=1e-4)
     assert all(0 <= said - row.right < 2e-6 for (_, said), row in zip(told, exact, strict=True))
 
@@ -208,9 +208,9 @@ def test_distances_have_the_unit_of_the_room() -> None:
 def test_more_epsilon_is_never_told_as_more_hidden(epsilon: tuple[int, int]) -> None:
     """The words must rank promises as the mathematics does, and never say certainty."""
     words = _said(replace(LINE, epsilon=epsilon))
-    shares = [int(share) for share in re.findall(r"(\d+)% of the time", words)]
+    shares = [float(share) for share in re.findall(r"([\d.]+)% of the time", words)]
 
-    assert 50 <= shares[0] <= shares[1] <= 99
+    assert 50 <= shares[0] <= shares[1] <= 99.9
     assert f"epsilon {'1/10' if epsilon[1] == 10 else epsilon[0]}, delta 1/100000." in words
 
 
