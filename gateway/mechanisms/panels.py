@@ -1,8 +1,9 @@
 """Pictures of grids: one panel beside the other in a plane, one above the other on a line."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,7 +230,12 @@ TRADED = {  # by what is drawn: a title, and what it is called on the axis
 
 
 def draw_window_trade(
-    panel: Axes, rows: Sequence[dict[str, Any]], key: str, own: tuple[float, float], unit: str = ""
+    panel: Axes,
+    rows: Sequence[dict[str, Any]],
+    key: str,
+    own: tuple[float, float],
+    unit: str = "",
+    more: Mapping[int, str] = MappingProxyType({}),
 ) -> None:
     """Draw what is asked of one answer, by how often one is asked, a line for each window.
 
@@ -237,6 +243,7 @@ def draw_window_trade(
         rows: of other windows and cadences, under one epsilon for each window.
         key: of `TRADED`, which the rows have.
         own: seconds from one answer to the next as planned, and what the key is then.
+        more: what is to be said of windows of so many hours, beside what a week of them costs.
     """
     title, axis = TRADED[key]
     hours = sorted({row["window_h"] for row in rows})
@@ -249,14 +256,15 @@ def draw_window_trade(
             linestyle=line,
             marker="o",
             markersize=3,
-            label=f"any {window_h} h: a week costs epsilon {round_up(of[0]['epsilon_week'], 4)}",
+            label=f"any {window_h} h: a week costs epsilon {round_up(of[0]['epsilon_week'], 4)}"
+            + more.get(window_h, ""),
         )
     panel.plot(own[0] / 3600, own[1], "*", color=TRUE, markersize=12, label="your plan")
     panel.set_xscale("log")
     panel.set_yscale("log")
     format_log_ticks(panel.yaxis)
     panel.spines[["top", "right"]].set_visible(False)
-    panel.legend(frameon=False, fontsize=9)
+    panel.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0, -0.2))
     panel.set_title(title, loc="left", fontsize=10.5)
     asked = sorted({row["every_s"] / 3600 for row in rows})
     panel.set_xticks(asked, [f"{one:g}" for one in asked])
@@ -269,7 +277,7 @@ def write_window_trade(
     rows: Sequence[dict[str, Any]], key: str, own: tuple[float, float], path: Path
 ) -> None:
     """Write `draw_window_trade` alone as PNG."""
-    figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 3.6))
+    figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 4.4))
     FigureCanvasAgg(figure)
     draw_window_trade(figure.subplots(), rows, key, own)
     figure.savefig(path, format="png")

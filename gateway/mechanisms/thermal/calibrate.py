@@ -99,6 +99,7 @@ def format_lines(query: Query, numbers: dict[str, Any]) -> list[str]:
         "",
         *_what_if(query, numbers),
         *_trade(numbers["trade"]),
+        *_same_week(query, numbers),
     ]
 
 
@@ -121,6 +122,25 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
         "  Epsilon is the same for each window. Asking more often blurs each reading more, and a "
         "window tells as much; a shorter window tells as much in less time, and a week more.",
     ]
+
+
+def _same_week(query: Query, numbers: dict[str, Any]) -> list[str]:
+    """Return how far off the map of a window is, if windows are longer or shorter at one cost."""
+    if not numbers["same_week"]:
+        return []
+    own = next(row for row in numbers["trade"] if row["window_h"] == query.window_h)
+    unit = " m" if query.grid.cell_mm else " of the side"
+    lines = [
+        "",
+        f"  Where a week may cost epsilon {round_up(own['epsilon_week'], 4)}, as planned:",
+        "  window   epsilon for one   its map is off by",
+    ]
+    for row in numbers["same_week"]:
+        off, error = row["off"], row["standard_error"]
+        give = "" if error is None else f", give or take {error:.1g}"
+        said = "there is hardly one" if off is None else f"{off:.2g}{unit}{give}"
+        lines.append(f"  {row['window_h']} h".ljust(11) + f"{row['epsilon']:<18.4g}{said}")
+    return lines
 
 
 def _list_unprotected(query: Query, numbers: dict[str, Any]) -> list[str]:

@@ -34,6 +34,8 @@ never rounded to the hopeful side; null is an epsilon that has no bound, of nois
     windows              [{windows, epsilon}]: so many windows one after the other
     window_h, spans      0 for none, and how many windows cover a day, a week, a year
     trade                [{window_h, every_s, readings, sigma, epsilon_week}]
+    same_week            [{window_h, epsilon, off, standard_error}]: a week of such windows costs
+                         what one costs as planned, and this is the map of all readings of one
     converter            {inflation, best_test_right, best_test_right_without_step}
     distances            [{cells, distance, sensitivity, epsilon, best_test_right}], moves up to
     what_if              [{name, said, readings, sensors, walls, spread_m2, intensity_max,
@@ -43,6 +45,7 @@ never rounded to the hopeful side; null is an epsilon that has no bound, of nois
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -272,6 +275,7 @@ def compute_numbers(
             "best_test_right_without_step": seen.right_without,
         },
         "map": attempt and attempt._asdict(),
+        "same_week": _try_windows(query, attempt, stage) if query.window_h else [],
         "distances": rows,
         "what_if": others,
         "refusal": refusal,
@@ -363,4 +367,31 @@ def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
         weeks, sigma = count_windows(7, row["window_h"]), one * math.sqrt(row["readings"])
         week = adjust_epsilon(query, zcdp_epsilon(weeks * rho, delta), weeks)
         rows.append(row | {"sigma": sigma, "epsilon_week": week})
+    return rows
+
+
+def _try_windows(query: Query, planned: TriedMaps | None, stage: Stage) -> list[dict[str, Any]]:
+    """Return how maps fare in other windows if a week of them costs as much as one does planned.
+
+    None is tried where that takes too long, or where the formula as printed makes the noise:
+    its epsilons do not add up.
+    """
+    if planned is None or query.calibration != "exact":
+        return []
+    made, delta = thermal.calibrate_query(query), check_ratio(exact_delta(query), "delta")
+    week, rows = count_windows(7, query.window_h) * query.readings * Fraction(*made.rho), []
+    for hours in sorted({row["window_h"] for row in list_cadences(query.window_h)}):
+        epsilon, tried = float(Fraction(*query.epsilon)), planned
+        if hours != query.window_h:
+            # Down, so that no week costs more; of how many readings it is a map does not matter.
+            least = math.floor(1000 * zcdp_epsilon(week / count_windows(7, hours), delta))
+            if least < 1:
+                continue
+            epsilon = least / 1000
+            found = try_maps(replace(query, epsilon=(least, 1000)), stage)
+            if found is None:
+                return []
+            tried = found
+        row = {"window_h": hours, "epsilon": epsilon, "off": tried.off}
+        rows.append(row | {"standard_error": tried.standard_error})
     return rows

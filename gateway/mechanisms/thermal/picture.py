@@ -207,8 +207,13 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     Args:
         numbers: as `heatveil calibrate --json` prints them.
     """
-    trade = numbers["trade"]
-    figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 9.4 if trade else 6.4))
+    trade, unit = numbers["trade"], "m" if query.grid.cell_mm else "parts of the side"
+    maps = {
+        row["window_h"]: f"; at the cost of your week maps are {row['off']:.2g} {unit} off"
+        for row in numbers["same_week"]
+        if row["off"] is not None
+    }
+    figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 10.2 if trade else 6.4))
     FigureCanvasAgg(figure)
     above, below, *more = figure.subplots(2 + bool(trade), 1)
     below.sharex(above)
@@ -219,9 +224,9 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
             "sigma",
             (numbers["every_s"], numbers["sigma"]),
             "K" if query.grid.cell_mm else "parts of the unit",
+            maps,
         )
     rows, own = numbers["distances"], numbers["protect"]["distance"]
-    unit = "m" if query.grid.cell_mm else "parts of the side"
     promised = numbers["epsilon"][0] / numbers["epsilon"][1]
     for panel, key, colour in ((above, "epsilon", FOUND), (below, "best_test_right", SENT)):
         shown = [

@@ -11,11 +11,14 @@ import dp_accounting
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from scipy.optimize import brentq
 
 from edge.mechanisms.thermal import Params, bits
 from gateway.mechanisms.thermal import calibrate_numbers
 from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.settings import config
+from recovery.maps.guarantee import round_up
+from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import plan
 
 Command = Callable[..., Any]
@@ -193,6 +196,30 @@ def test_a_map_of_more_readings_than_a_window_holds_is_told_with_its_time(
     assert "The map: after 40 readings together over 6.667 days," in said
     assert "\nBeware: readings = 40," in said
     assert "\nBeware: rounds open 08:00-18:00 alone," in said  # which is far more than a week
+
+
+@pytest.mark.long
+def test_longer_windows_at_the_cost_of_one_week_are_told_with_their_maps(
+    heatveil: Command, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the law of Gaussian noise: so many windows of a week cost what those planned do."""
+    for name, value in {"WINDOW_H": 24, "READINGS": 26}.items():
+        monkeypatch.setenv(f"HEATVEIL_PRIVACY__{name}", str(value))
+    plain, numbers = heatveil("calibrate", site), heatveil("calibrate", site, "--json").out
+    told = json.loads(numbers)
+    rows, delta = told["same_week"], 1e-5
+    rho = [
+        brentq(lambda rho, row=row: zcdp_epsilon(rho, delta) - row["epsilon"], 1e-6, 50)
+        for row in rows
+    ]
+
+    assert [row["window_h"] for row in rows] == [8, 24, 168]
+    assert rows[1]["off"] == told["map"]["off"]
+    assert rows[0]["off"] > rows[1]["off"] > rows[2]["off"]  # by factors of 1.7 to 2.6
+    costs = [zcdp_epsilon(weeks * one, delta) for weeks, one in zip((21, 7, 1), rho, strict=True)]
+    assert costs == pytest.approx([costs[1]] * 3, rel=0.002)
+    assert max(costs) <= costs[1] * (1 + 1e-9)
+    assert f"Where a week may cost epsilon {round_up(costs[1], 4)}" in plain.out
 
 
 @pytest.mark.long
