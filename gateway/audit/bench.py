@@ -107,9 +107,9 @@ class Device:
             round: another Round than that which it was made for.
         """
         _, signed = sign_round_as(self.round if round is None else round, number)
-        return self.answer(signed, self.seen(number) if values is None else values)
+        return self.answer(signed, self.make_readings(number) if values is None else values)
 
-    def seen(self, number: int) -> tuple[int, ...]:
+    def make_readings(self, number: int) -> tuple[int, ...]:
         """Return what its sensors may hold, something else for every number."""
         found: tuple[int, ...] = self.asked.make_readings(
             self.round, number, self.identity.sensors
@@ -120,7 +120,7 @@ class Device:
         """Return all that it says of itself."""
         return str((self.node.refusal, self.node.state(), self.node.meta()))
 
-    def order(self, asked: Any) -> bytes:
+    def sign_limits(self, asked: Any) -> bytes:
         """Return the signed message that gives it other limits."""
         return post.pack_limits(
             asked, self.identity.config_key, tightening.topic(SITE, self.identity.name)
@@ -163,7 +163,7 @@ def seal_round(round: Any, key: X25519PrivateKey) -> Any:
     return SealedRound(*parts)
 
 
-def releases(
+def run_rounds(
     release: Callable[[Any, Any, Any], Any],
     devices: Sequence[Device],
     round: Any,
@@ -231,7 +231,7 @@ class Seen(NamedTuple):
     noise: Floats  # (boots, tries, sensors)
 
 
-def plans(mechanism: Any) -> list[Plan]:
+def list_plans(mechanism: Any) -> list[Plan]:
     """Return a Round for each room of a mechanism."""
     roomy = mechanism.subject.asked.widen_clamp
     return [
@@ -240,7 +240,7 @@ def plans(mechanism: Any) -> list[Plan]:
     ]
 
 
-def scenes(mechanism: Any) -> list[Scenes]:
+def list_scenes(mechanism: Any) -> list[Scenes]:
     """Return two neighbours for each room of a mechanism."""
     found = []
     for name, query in mechanism.subject.list_queries():
@@ -258,7 +258,7 @@ def scenes(mechanism: Any) -> list[Scenes]:
     return found
 
 
-def stretch(room: Scenes) -> tuple[Whole, Whole, float]:
+def make_far_scenes(room: Scenes) -> tuple[Whole, Whole, float]:
     """Return two scenes about STRETCH sigmas apart, and how far the promise lets them be."""
     times = max(1, round(STRETCH / room.mu))
     difference = times * (room.above - room.below)
@@ -290,7 +290,7 @@ def sample_releases(
         for side, scene in enumerate((below, above)):
             first = 1 + (2 * boot + side) * half
             given.append(
-                releases(
+                run_rounds(
                     release, devices, room.round, range(first, first + half), scene, effort.tape()
                 ).astype(float)
             )
@@ -326,7 +326,7 @@ class Blocks:
         self.numbers = 0  # drawn since the last frame was published
         self.bare = 0  # frames for which no number was drawn
 
-    def heard(self, key: bytes, data: bytes) -> None:
+    def add_block(self, key: bytes, data: bytes) -> None:
         """Note one block."""
         self.count += 1
         self.fresh.add((key, data))
@@ -356,7 +356,7 @@ _LABEL = re.compile(rb"heatveil-(?!sealed)[a-z-]+-v\d")
 
 
 @contextmanager
-def listen(*deaf: Any) -> Iterator[Blocks]:
+def record_blocks(*deaf: Any) -> Iterator[Blocks]:
     """Give a Blocks that hears all of edge.core.entropy but these streams of the audit's own.
 
     A block is heard where its HMAC is computed: as one, or by its two hashes, of which the outer
@@ -370,13 +370,13 @@ def listen(*deaf: Any) -> Iterator[Blocks]:
 
     def heard(key: bytes, data: bytes) -> bytes:
         if not own[0] and not _LABEL.fullmatch(data):
-            blocks.heard(bytes(key), bytes(data))
+            blocks.add_block(bytes(key), bytes(data))
         digest: bytes = hmac(key, data)
         return digest
 
     def hashed(data: bytes) -> bytes:
         if not own[0] and data[-len(inner[0]) :] != inner[0]:
-            blocks.heard(b"", bytes(data))
+            blocks.add_block(b"", bytes(data))
         inner[0] = sha256(data) if sha256 else b""
         return inner[0]
 
@@ -394,16 +394,16 @@ def listen(*deaf: Any) -> Iterator[Blocks]:
         return number
 
     with ExitStack() as stack:
-        stack.enter_context(replace(entropy, "hmac_sha256", heard))
+        stack.enter_context(replace_attribute(entropy, "hmac_sha256", heard))
         if sha256:
-            stack.enter_context(replace(entropy, "sha256", hashed))
-        stack.enter_context(replace(stream_of, "bits", worked))
-        stack.enter_context(replace(stream_of, "below", drawn))
+            stack.enter_context(replace_attribute(entropy, "sha256", hashed))
+        stack.enter_context(replace_attribute(stream_of, "bits", worked))
+        stack.enter_context(replace_attribute(stream_of, "below", drawn))
         yield blocks
 
 
 @contextmanager
-def replace(module: Any, name: str, value: Any) -> Iterator[None]:
+def replace_attribute(module: Any, name: str, value: Any) -> Iterator[None]:
     """Put another thing in the place of a module's, and the old one back."""
     whole = getattr(module, name)
     setattr(module, name, value)

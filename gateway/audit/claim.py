@@ -42,7 +42,7 @@ class Claim:
     seed: int = 0
     seconds: float = 0.0
 
-    def row(self) -> dict[str, Any]:
+    def to_row(self) -> dict[str, Any]:
         """Return the claim for JSON, where a number that is not finite is written out."""
         row = asdict(self)
         del row["fits"]
@@ -150,12 +150,12 @@ GRAVITY = {
 }  # and COUNT for what is not in the table
 
 
-def gravity(claim: Claim) -> int:
+def grade_failure(claim: Claim) -> int:
     """Return how grave it is when a claim fails: LEAK, COUNT, FACT or WASTE."""
     return GRAVITY.get(claim.unit, COUNT)
 
 
-def times(claim: Claim) -> float:
+def compute_excess(claim: Claim) -> float:
     """Return what is proven as a multiple of what was promised."""
     if claim.claimed > 0 and not math.isnan(claim.proven):
         return claim.proven / claim.claimed
@@ -165,10 +165,10 @@ def times(claim: Claim) -> float:
 def sort_failures(claims: Iterable[Claim]) -> list[Claim]:
     """Return the claims that fail, the gravest first, and of these the furthest off."""
     failed = (claim for claim in claims if not claim.holds)
-    return sorted(failed, key=lambda claim: (gravity(claim), -times(claim)))
+    return sorted(failed, key=lambda claim: (grade_failure(claim), -compute_excess(claim)))
 
 
-def failure(claim: Claim) -> str:
+def describe_failure(claim: Claim) -> str:
     """Return in words what a claim that fails comes to."""
     if claim.fits:
         return "nothing was looked at"

@@ -100,14 +100,14 @@ LAYERS: tuple[Layer, ...] = (
         "a level of the room that tells who was there",
         readings.levels_claims,
         kinds=NOISE,
-        concerns=lambda own: own is None or own.asks(background="following"),
+        concerns=lambda own: own is None or own.has_values(background="following"),
     ),
     Layer(
         "tables",
         "noise from tables that are a little wrong",
         tables.claims,
         kinds=NOISE,
-        concerns=lambda own: own is None or own.asks(sampler="table"),
+        concerns=lambda own: own is None or own.has_values(sampler="table"),
     ),
     Layer(
         "deployment",
@@ -158,13 +158,13 @@ def audit(
     Args:
         told: takes a sentence on how far it is.
     """
-    tasks = tasks_of(mechanisms, layers, effort.own)
+    tasks = list_tasks(mechanisms, layers, effort.own)
     found = dict(_run_all(tasks, effort, told))
     claims = [claim for place in range(len(tasks)) for claim in found[place].claims]
     return [*claims, *_of_the_whole(tasks, found, mechanisms, layers, claims, effort)]
 
 
-def tasks_of(
+def list_tasks(
     mechanisms: Sequence[Mechanism], layers: Sequence[Layer], own: Any
 ) -> list[tuple[Layer, Mechanism | None]]:
     """Return what layers look at: each with a mechanism, or with None for the house.
@@ -185,7 +185,7 @@ def run_layer(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done
     """Return what one layer finds of one mechanism."""
     called: set[str] = set()
     if mechanism and effort.own:
-        mechanism = effort.own.of(mechanism)
+        mechanism = effort.own.replace_rooms(mechanism)
     watched = mechanism and _watch(mechanism, called)
     name = mechanism.name if mechanism else ""
     claims: list[Claim] = []

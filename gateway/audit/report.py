@@ -9,7 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
-from .claim import FALSE_ALARM, WHOLE, Claim, Effort, failure, sort_failures, times
+from .claim import (
+    FALSE_ALARM,
+    WHOLE,
+    Claim,
+    Effort,
+    compute_excess,
+    describe_failure,
+    sort_failures,
+)
 from .layers import LAYERS
 
 # The tables of the report: one row for each promise, the worst of all rooms that it was tried in.
@@ -30,7 +38,7 @@ class Row(NamedTuple):
     @property
     def worst(self) -> int:
         """The place of the claim to show."""
-        ranks = [(not claim.holds, times(claim)) for claim in self.claims]
+        ranks = [(not claim.holds, compute_excess(claim)) for claim in self.claims]
         return ranks.index(max(ranks))
 
     @property
@@ -43,7 +51,7 @@ class Row(NamedTuple):
         return f"{self.cases[self.worst]} (worst of {len(self.cases)})"
 
 
-def rows(claims: Iterable[Claim]) -> Iterator[Row]:
+def group_by_promise(claims: Iterable[Claim]) -> Iterator[Row]:
     """Yield the promises in their order, each with all its claims."""
     alike: dict[tuple[str, ...], list[tuple[str, Claim]]] = {}
     for claim in claims:
@@ -60,18 +68,18 @@ def rows(claims: Iterable[Claim]) -> Iterator[Row]:
             yield Row(ours[0].sentence, (), ours)
 
 
-def table(claims: Sequence[Claim]) -> list[str]:
+def format_table(claims: Sequence[Claim]) -> list[str]:
     """Return the lines of a table."""
     facts = all(claim.unit == "exceptions" for claim in claims)
     names = ["", "promise", "where", *(() if facts else NUMBERS), "looked at", "chance", "s"]
     return [
         f"| {' | '.join(names)} |",
         f"|{' --- |' * len(names)}",
-        *(_line(row, facts) for row in rows(claims)),
+        *(_line(row, facts) for row in group_by_promise(claims)),
     ]
 
 
-def cell(words: str) -> str:
+def escape_cell(words: str) -> str:
     """Return words that cannot break a table or a line."""
     return " ".join(words.replace("|", "\\|").split())
 
@@ -84,12 +92,12 @@ def _line(row: Row, facts: bool) -> str:
     verdict = "holds" if claim.holds else "**FAILS**"
     cells = [
         verdict if claim.holds or not row.cases else f"{verdict} ({alike} of {len(row.claims)})",
-        cell(words),
-        cell(row.where),
+        escape_cell(words),
+        escape_cell(row.where),
         *(
             ()
             if facts
-            else (*map(number, (claim.claimed, claim.measured, claim.proven)), claim.unit)
+            else (*map(format_number, (claim.claimed, claim.measured, claim.proven)), claim.unit)
         ),
         f"{samples:,}" if samples else "",
         f"{claim.alpha:.1g}" if claim.alpha else "exact",
@@ -98,7 +106,7 @@ def _line(row: Row, facts: bool) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def number(value: float) -> str:
+def format_number(value: float) -> str:
     """Return a number as it is to be read."""
     if not math.isfinite(value) or (abs(value) < 1e15 and value == int(value)):
         return f"{value:.0f}"
@@ -109,7 +117,7 @@ def number(value: float) -> str:
 TITLE = "# Audit of heatveil"
 
 
-def as_object(
+def to_object(
     claims: Sequence[Claim], effort: Effort, seconds: float, rooms: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the whole audit for JSON."""
@@ -123,11 +131,11 @@ def as_object(
         "rooms": list(rooms),
         "false_alarm": math.fsum(claim.alpha for claim in claims),
         "false_alarm_allowed": FALSE_ALARM,
-        "claims": [claim.row() for claim in claims],
+        "claims": [claim.to_row() for claim in claims],
     }
 
 
-def as_page(
+def format_page(
     claims: Sequence[Claim], effort: Effort, seconds: float, rooms: Sequence[str] = ()
 ) -> str:
     """Return the whole audit as Markdown."""
@@ -135,7 +143,7 @@ def as_page(
     lines = [
         TITLE,
         "",
-        f"**{verdict(claims)}**",
+        f"**{describe_verdict(claims)}**",
         "",
         *_subject(claims, effort, seconds, rooms),
         *_list_failed(claims),
@@ -146,22 +154,24 @@ def as_page(
     for layer in [*layers, WHOLE]:
         ours = [claim for claim in claims if claim.layer == layer]
         if ours:
-            lines += ["", f"## {layer}", "", *table(ours)]
+            lines += ["", f"## {layer}", "", *format_table(ours)]
     return "\n".join([*lines, ""])
 
 
-def head(claims: Sequence[Claim]) -> str:
+def describe_outcome(claims: Sequence[Claim]) -> str:
     """Return the outcome in one sentence."""
     if failed := len(sort_failures(claims)):
         return f"{failed} of {len(claims)} claims fail."
     return f"All {len(claims)} claims hold."
 
 
-def verdict(claims: Sequence[Claim]) -> str:
+def describe_verdict(claims: Sequence[Claim]) -> str:
     """Return the outcome in one sentence, with the gravest of what fails."""
     for worst in sort_failures(claims):
-        return cell(f"{head(claims)[:-1]}; the gravest: {failure(worst)}.")
-    return head(claims)
+        return escape_cell(
+            f"{describe_outcome(claims)[:-1]}; the gravest: {describe_failure(worst)}."
+        )
+    return describe_outcome(claims)
 
 
 def _version() -> str:
@@ -194,12 +204,14 @@ def _list_failed(claims: Sequence[Claim]) -> Iterator[str]:
         "told by the worst of the rooms or cases in which it fails."
     )
     yield ""
-    found = sorted(rows(failed), key=lambda row: failed.index(row.claims[row.worst]))
+    found = sorted(group_by_promise(failed), key=lambda row: failed.index(row.claims[row.worst]))
     for place, row in enumerate(found, 1):
         claim = row.claims[row.worst]
         detail = f" ({claim.detail})" if claim.detail else ""
         where = f"{claim.layer}, {row.where}" if row.where else claim.layer
-        yield cell(f"{place}. **{failure(claim)}**: {row.promise}{detail}; {where}")
+        yield escape_cell(
+            f"{place}. **{describe_failure(claim)}**: {row.promise}{detail}; {where}"
+        )
     yield ""
 
 

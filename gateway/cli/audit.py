@@ -10,8 +10,8 @@ import typer
 
 from ..audit import report
 from ..audit.attacks.deployment import Own
-from ..audit.claim import WASTE, Claim, Effort, failure, gravity, sort_failures
-from ..audit.layers import LAYERS, Layer, tasks_of
+from ..audit.claim import WASTE, Claim, Effort, describe_failure, grade_failure, sort_failures
+from ..audit.layers import LAYERS, Layer, list_tasks
 from ..audit.layers import audit as run_audit
 from ..faults import OperatorFault, suggest_name
 from ..mechanisms import MECHANISMS, find_mechanism
@@ -52,7 +52,7 @@ def audit(
     subjects = MECHANISMS if mechanism is None else (find_mechanism(mechanism),)
     chosen = [_layer(name) for name in dict.fromkeys(layers or ())] or list(LAYERS)
     for layer in chosen if layers else ():
-        if not tasks_of(subjects, [layer], own):
+        if not list_tasks(subjects, [layer], own):
             raise OperatorFault(
                 f"the layer {layer.name} has nothing to look at in "
                 f"{own.name if own else subjects[0].name}: it is about another kind of promise, "
@@ -68,8 +68,8 @@ def audit(
     seconds = time.monotonic() - began
     rooms = [name for one in subjects if one.subject for name, _ in one.subject.list_queries()]
     rooms = [own.name] if own else rooms
-    found = report.as_object(claims, effort, seconds, rooms)
-    text = report.as_page(claims, effort, seconds, rooms)
+    found = report.to_object(claims, effort, seconds, rooms)
+    text = report.format_page(claims, effort, seconds, rooms)
     write_all({page: make_text_writer(text), numbers: written_as_json(found)})
     if as_json:
         typer.echo(json.dumps(found, indent=2))
@@ -136,7 +136,7 @@ def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]
         more = f", {len(ours) - held} fail" if held < len(ours) else ""
         took = sum(claim.seconds for claim in ours)
         yield f"{layer:16} {held:4d} of {len(ours):4d} claims hold   {took:6.1f} s{more}"
-    yield f"{report.head(claims)} {seconds:.1f} s; the report: {page}"
+    yield f"{report.describe_outcome(claims)} {seconds:.1f} s; the report: {page}"
 
 
 def _complaint(failed: Sequence[Claim], page: Path) -> str:
@@ -146,9 +146,9 @@ def _complaint(failed: Sequence[Claim], page: Path) -> str:
     detail = f" ({claim.detail})" if claim.detail else ""
     more = f", the gravest of {len(failed)} that fail" if len(failed) > 1 else ""
     why, do = "what is published may be less private than is said", "Publish nothing more and read"
-    if gravity(claim) == WASTE:  # the gravest, so nobody is given away
+    if grade_failure(claim) == WASTE:  # the gravest, so nobody is given away
         why, do = "nobody is given away, but maps are worse for nothing", "Read"
     return " ".join(
-        f"{failure(claim)}; promised was ({of}{more}): {claim.sentence}{detail}; {why}. "
+        f"{describe_failure(claim)}; promised was ({of}{more}): {claim.sentence}{detail}; {why}. "
         f"{do} {page}".split()
     )

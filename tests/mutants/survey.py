@@ -42,7 +42,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from gateway.audit.claim import Effort
-from gateway.audit.layers import LAYERS, Layer, tasks_of
+from gateway.audit.layers import LAYERS, Layer, list_tasks
 from gateway.mechanisms import MECHANISMS
 from tests.mutants import trial
 from tests.mutants.changes import Mistake, surveyed
@@ -106,7 +106,7 @@ def passes(item: pytest.Item) -> bool:
 def layers() -> list[Guard]:
     """Return the audit's layers, each with a mechanism that it looks at."""
     found = []
-    for layer, mechanism in tasks_of(MECHANISMS, LAYERS, None):
+    for layer, mechanism in list_tasks(MECHANISMS, LAYERS, None):
         name = f"{layer.name} {mechanism.name if mechanism else ''}".strip()
         found.append(Guard(name, partial(holds, layer, mechanism)))
     return found

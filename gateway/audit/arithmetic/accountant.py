@@ -172,9 +172,9 @@ def accountant_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     )
     for name, ours, other, cases in answers:
         yield from claim_accountant(name, _each(ours, other, cases), lower=ours is zcdp_rho)
-    yield claim_refused([(float(e), float(d)) for e, d in grid])
-    yield claim_added(effort)
-    yield claim_charged(effort)
+    yield claim_formula_refused([(float(e), float(d)) for e, d in grid])
+    yield claim_ledger_sum(effort)
+    yield claim_device_price(effort)
 
 
 def claim_accountant(name: str, pairs: list[Pair], lower: bool = False) -> Iterator[Claim]:
@@ -209,7 +209,7 @@ def claim_accountant(name: str, pairs: list[Pair], lower: bool = False) -> Itera
     )
 
 
-def claim_refused(grid: list[tuple[float, float]]) -> Claim:
+def claim_formula_refused(grid: list[tuple[float, float]]) -> Claim:
     """Return the claim that the printed formula is refused wherever it is not private."""
     wrong, looked = [], 0
     operator = np.array([[1.0, 0.0]])
@@ -237,7 +237,7 @@ def claim_refused(grid: list[tuple[float, float]]) -> Claim:
     )
 
 
-def claim_added(effort: Effort) -> Claim:
+def claim_ledger_sum(effort: Effort) -> Claim:
     """Return the claim that the gateway's ledger adds prices up without loss."""
     tape = effort.tape("ledger")
     prices = [Fraction(1 + tape.below(10**6), 1 + tape.below(10**9)) for _ in range(400)]
@@ -253,7 +253,7 @@ def claim_added(effort: Effort) -> Claim:
     return claim_fact(sentence, sums and full and most, samples=len(prices))
 
 
-def claim_charged(effort: Effort) -> Claim:
+def claim_device_price(effort: Effort) -> Claim:
     """Return the claim that a device never reckons an answer cheaper than it is."""
     tape, wrong, tries = effort.tape("price"), [], effort.pick(300, 5000)
     for _ in range(tries):
@@ -314,10 +314,10 @@ def price_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             times = query.readings
             yield from claim_variance(name, round.guarantee, square, Fraction(num, den), times)
             yield claim_total(name, mechanism, query, times, effort)
-    yield from claim_shared(mechanism)
+    yield from claim_small_room(mechanism)
 
 
-def claim_shared(mechanism: Any) -> Iterator[Claim]:
+def claim_small_room(mechanism: Any) -> Iterator[Claim]:
     """Yield the same of every number of readings, and of several promises, in one small room."""
     rooms = [query for _, query in mechanism.subject.list_queries() if query.response is None]
     if not rooms:

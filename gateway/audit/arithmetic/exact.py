@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 
 
 @cache
-def decay(num: int, den: int) -> Bounds:
+def bound_decay(num: int, den: int) -> Bounds:
     """Return exp(-num/den), for num/den >= 0.
 
     By the series of exp(num/den), whose terms are all positive: each is rounded down for the
@@ -77,12 +77,12 @@ def complement_bounds(number: Bounds) -> Bounds:
     return Bounds(ONE - number.high, ONE - number.low)
 
 
-def ratio(num: int, den: int) -> Bounds:
+def bound_ratio(num: int, den: int) -> Bounds:
     """Return num/den."""
     return Bounds((num << BITS) // den, -((-num << BITS) // den))
 
 
-def number(parts: int) -> float:
+def to_float(parts: int) -> float:
     """Return parts as a float, to be shown."""
     return parts / ONE
 
@@ -100,32 +100,35 @@ Law = dict[int, Bounds]
 @cache
 def coin(num: int, den: int, part: int = 0, whole: int = 1) -> Law:
     """Return 1 with probability (num + part/whole)/den, else 0."""
-    yes = ratio(num * whole + part, den * whole)
+    yes = bound_ratio(num * whole + part, den * whole)
     return {1: yes, 0: complement_bounds(yes)}
 
 
 @cache
 def exp_coin(num: int, den: int, part: int = 0, whole: int = 1) -> Law:
     """Return 1 with probability exp(-(num + part/whole)/den), else 0."""
-    yes = decay(num * whole + part, den * whole)
+    yes = bound_decay(num * whole + part, den * whole)
     return {1: yes, 0: complement_bounds(yes)}
 
 
 @cache
 def geometric(num: int, den: int) -> Law:
     """Return k >= 0 with probability (1 - q) q**k, q = exp(-num/den)."""
-    first = complement_bounds(decay(num, den))
-    return {k: multiply_bounds(first, decay(k * num, den)) for k in range(FAR * den // num + 1)}
+    first = complement_bounds(bound_decay(num, den))
+    return {
+        k: multiply_bounds(first, bound_decay(k * num, den)) for k in range(FAR * den // num + 1)
+    }
 
 
 @cache
 def dlaplace(num: int, den: int) -> Law:
     """Return z with probability (1 - q)/(1 + q) q**|z|, q = exp(-den/num)."""
-    q = decay(den, num)
+    q = bound_decay(den, num)
     at_zero = divide_bounds(complement_bounds(q), Bounds(ONE + q.low, ONE + q.high))
     reach = FAR * num // den + 1
     return {
-        z: multiply_bounds(at_zero, decay(abs(z) * den, num)) for z in range(-reach, reach + 1)
+        z: multiply_bounds(at_zero, bound_decay(abs(z) * den, num))
+        for z in range(-reach, reach + 1)
     }
 
 
@@ -135,9 +138,9 @@ def dgauss(num: int, den: int) -> Law:
     reach = 1
     while reach * reach * den < 2 * FAR * num:
         reach += 1
-    weights = {z: decay(z * z * den, 2 * num) for z in range(-reach, reach + 1)}
+    weights = {z: bound_decay(z * z * den, 2 * num) for z in range(-reach, reach + 1)}
     # Beyond the reach the weights fall faster than a geometric series of the last step's ratio.
-    step = decay((2 * reach + 1) * den, 2 * num)
+    step = bound_decay((2 * reach + 1) * den, 2 * num)
     rest = divide_bounds(multiply_bounds(weights[reach], step), complement_bounds(step))
     total = Bounds(
         sum(weight.low for weight in weights.values()),
@@ -155,7 +158,7 @@ LAWS: dict[str, Callable[..., Law]] = {
 }
 
 
-def sampler_of(law: Callable[..., Law], kind: type = int) -> Any:
+def make_sampler(law: Callable[..., Law], kind: type = int) -> Any:
     """Return a sampler that picks straight from a law: `sampler(num, den, walk, *more)`.
 
     It refuses what the real one refuses, for a caller may not lean on less.
@@ -180,20 +183,10 @@ def _sort_by_chance(law: Callable[..., Law], args: tuple[int, ...]) -> tuple[lis
 
 def make_stand_ins(*names: str) -> dict[str, Any]:
     """Return samplers of these names that pick straight from their laws."""
-    return {name: sampler_of(LAWS[name], bool if name.endswith("coin") else int) for name in names}
+    return {
+        name: make_sampler(LAWS[name], bool if name.endswith("coin") else int) for name in names
+    }
 
-
-def parts(law: Law) -> tuple[int, int]:
-    """Return the whole of a law, from below and from above, to see that it is one."""
-    return sum(p.low for p in law.values()), sum(p.high for p in law.values())
-
-
-# Everything that a program can draw, each outcome with its exact probability.
-#
-# The program is run once for each leaf of its decision tree: where it asks `below(n)` it is given
-# 0, and in later runs 1, 2, ... A branch whose probability falls under a floor is not followed;
-# what is lost so, and by rounding down, is the leftover. So every probability found is a bound
-# from below, and found + leftover is one from above: exact statements about the code itself.
 
 LONGEST = 20_000  # draws of one run; a program that takes more does not end
 MOST = 2_000_000  # runs
@@ -343,9 +336,9 @@ def claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         yield claim_law(case.name, case.args, sampler, law, effort.pick(*case.floors))
     for args, floors in SHARED:
         stubs = make_stand_ins("geometric", "coin")
-        yield shares_add_up(args, rebind(shares.polya, **stubs), effort.pick(*floors))
+        yield claim_shares_add_up(args, rebind(shares.polya, **stubs), effort.pick(*floors))
     for n in (1, 2, 3, 5, 8, 11):
-        law = dict.fromkeys(range(n), ratio(1, n))
+        law = dict.fromkeys(range(n), bound_ratio(1, n))
         yield claim_law("below", (n,), lambda n, walk: Stream.below(walk, n), law, 16)
     for n in (0, 1, 2, 3, 4, 15, 16, 17, 10**30 - 1, 10**30, 10**30 + 1):
         sentence = f"isqrt({n}): the square root is rounded down, never up"
@@ -371,10 +364,10 @@ def _claim_near(
     """Return the claim that so many draws together are as near their law as they were followed."""
     detail = f"the probability of {', '.join(map(str, wrong[:5]))} is wrong" if wrong else ""
     if found.leftover > MOST_LEFT:
-        detail = f"{number(found.leftover):.2g} of the probability could not be followed"
+        detail = f"{to_float(found.leftover):.2g} of the probability could not be followed"
     return Claim(
         sentence,
-        claimed=shares * number(found.leftover),
+        claimed=shares * to_float(found.leftover),
         measured=apart,
         fits=not detail,
         unit="total variation",
@@ -397,7 +390,7 @@ def find_impossible(found: Found, law: Mapping[int, Bounds]) -> Iterator[int]:
             yield value
 
 
-def shares_add_up(args: tuple[int, ...], polya: Callable[..., Any], floor: int) -> Claim:
+def claim_shares_add_up(args: tuple[int, ...], polya: Callable[..., Any], floor: int) -> Claim:
     """Return the claim that the shares of all devices add up to one geometric, exactly."""
     shares, num, den = args
     found = enumerate_program(lambda walk: int(polya(*args, walk)), floor)
@@ -408,7 +401,7 @@ def shares_add_up(args: tuple[int, ...], polya: Callable[..., Any], floor: int) 
     sums = [Bounds(*pair) for pair in zip(_sum(low, shares), _sum(high, shares), strict=True)]
     wrong = [k for k, (less, more) in enumerate(sums) if less > law[k].high or law[k].low > more]
     wrong += [value for value in found.law if value < 0]
-    apart = sum(abs(number(law[k].low - one.low)) for k, one in enumerate(sums)) / 2
+    apart = sum(abs(to_float(law[k].low - one.low)) for k, one in enumerate(sums)) / 2
     sentence = (
         f"{_call('polya', args)}: the shares of noise of all devices add up to the whole noise"
     )

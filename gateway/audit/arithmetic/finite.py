@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..claim import Claim, Effort, claim_at_most, claim_fact
 from .accountant import claim_total
-from .exact import ONE, decay
+from .exact import ONE, bound_decay
 
 # One number that stands for many: what a program does with it, it does with each of them.
 #
@@ -161,7 +161,7 @@ class TwiceError(Exception):
     """This is no program of one draw."""
 
 
-def weigh(program: Callable[[Any], Hashable], most: int = MOST) -> Weights:
+def weigh_answers(program: Callable[[Any], Hashable], most: int = MOST) -> Weights:
     """Return the law of a program that makes one draw, from its runs of equal answers.
 
     A program that asks `below(n)` once, with n beyond what can be tried, answers the same for long
@@ -235,7 +235,7 @@ class Worst:
         self._most = list(map(max, self._most, weights))
         self._least = list(map(min, self._least, weights))
 
-    def ratio(self) -> tuple[Fraction | float, Any]:
+    def find_worst_ratio(self) -> tuple[Fraction | float, Any]:
         """Return the worst ratio of two readings' weights, and for which answer."""
         if self._missing:
             return math.inf, self._missing[0]
@@ -253,10 +253,10 @@ class Family:
         self.worst: Fraction | float = 0
         self.where = self.broken = self.unlike = ""
 
-    def take_in(self, name: str, found: Worst, samples: int) -> None:
+    def add_round(self, name: str, found: Worst, samples: int) -> None:
         """Take in one round."""
         self.samples += samples
-        ratio, answer = found.ratio()
+        ratio, answer = found.find_worst_ratio()
         if ratio > self.worst:
             self.worst, self.where = ratio, f"{name}the answer {answer}"
 
@@ -267,7 +267,7 @@ class Family:
         sentence = f"{self.name}: each answer has the very weight that maps are drawn with"
         yield claim_fact(sentence, not self.unlike, samples=self.samples, detail=self.unlike)
         # exp(epsilon) from below, so that the comparison is a proof.
-        most = Fraction(ONE, decay(self.epsilon.numerator, self.epsilon.denominator).high)
+        most = Fraction(ONE, bound_decay(self.epsilon.numerator, self.epsilon.denominator).high)
         finite = 0 < self.worst < math.inf
         yield Claim(
             f"{self.name}: no answer is likelier for one cell than for another by more than "
@@ -306,7 +306,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
             seen.unlike = f"of the cell {reading}"
         found.add(law)
         answers |= law.keys()
-    seen.take_in("", found, len(subject.list_readings(round)) * len(answers))
+    seen.add_round("", found, len(subject.list_readings(round)) * len(answers))
     yield from seen.claims()
     yield _claim_release(name, mechanism, round, sorted(answers, key=str), effort)
     one = subject.price_answer(round)
@@ -349,12 +349,12 @@ def enumerate_answers(subject: Any, round: Any, seen: Family, name: str) -> None
         if law != stated(reading):
             seen.unlike = f"of {name}the cell {reading}"
         found.add(law)
-    seen.take_in(name, found, len(inputs) * len(drawn))
+    seen.add_round(name, found, len(inputs) * len(drawn))
 
 
 def _law(program: Callable[[Any], Any], seen: Family) -> Law:
     """Return the exact law of a program, and note where it is none."""
-    found = weigh(program)
+    found = weigh_answers(program)
     if found.broken or sum(found.law.values()) != found.total:
         seen.broken = found.broken or f"weights add to {sum(found.law.values())} of {found.total}"
     return found.law

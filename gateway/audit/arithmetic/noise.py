@@ -23,7 +23,7 @@ from edge.core import noise
 from edge.core.records import Release
 
 from .. import claim
-from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, gravity
+from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, grade_failure
 
 # The privacy that whole-number noise really gives, from its own probabilities.
 #
@@ -100,18 +100,18 @@ def combine_losses(
     return Losses(np.asarray(grid, dtype=np.float64), law)
 
 
-def delta_at(epsilon: float, found: Losses) -> float:
+def compute_delta(epsilon: float, found: Losses) -> float:
     """Return the delta at this epsilon; what was cut off is taken to be given away."""
     over = found.losses > epsilon
     given = found.probabilities[over] * -np.expm1(epsilon - found.losses[over])
     return float(given.sum()) + FLOATS
 
 
-def least_epsilon(at_delta: float, found: Losses) -> float:
+def find_least_epsilon(at_delta: float, found: Losses) -> float:
     """Return the least epsilon whose delta is at most this one; infinity where there is none."""
-    if delta_at(float(found.losses[-1]), found) > at_delta:
+    if compute_delta(float(found.losses[-1]), found) > at_delta:
         return math.inf
-    return bisect(lambda e: delta_at(e, found) - at_delta, 0.0, float(found.losses[-1]))
+    return bisect(lambda e: compute_delta(e, found) - at_delta, 0.0, float(found.losses[-1]))
 
 
 def bisect(falling: Callable[[float], float], low: float, high: float) -> float:
@@ -131,18 +131,18 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield, for each room, what is added and what is given away."""
     for name, query in mechanism.subject.list_queries():
         round = mechanism.plan(query, ())
-        yield claim_added(name, mechanism, round, effort)
-        yield claim_folded(name, mechanism, round, effort)
+        yield claim_report_noise(name, mechanism, round, effort)
+        yield claim_release_adds_none(name, mechanism, round, effort)
         tape = effort.tape("sensitivity", name)
         found = mechanism.subject.search_neighbours(query, round, tape, effort.pick(24, 400))
         shifts = [b - a for a, b in zip(found.before, found.after, strict=True)]
         family, args = mechanism.subject.find_noise(round)
         times = query.readings
         given = GIVEN[family](name, shifts, args, times, round.guarantee)
-        yield from (one for one in given if found.tight or gravity(one) != claim.WASTE)
+        yield from (one for one in given if found.tight or grade_failure(one) != claim.WASTE)
 
 
-def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
+def claim_report_noise(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     """Return the claim that `report` adds independent draws of the law stated, and no more."""
     family, args = mechanism.subject.find_noise(round)
     sampler = getattr(noise, family)
@@ -163,7 +163,7 @@ def claim_added(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     )
 
 
-def claim_folded(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
+def claim_release_adds_none(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim:
     """Return the claim that `release` adds and takes nothing where devices have blurred."""
     payloads = [
         mechanism.report(round, reading, effort.tape("folded", name))
@@ -180,14 +180,14 @@ def claim_folded(name: str, mechanism: Any, round: Any, effort: Effort) -> Claim
     )
 
 
-def gaussian(
+def claim_gaussian(
     name: str, shifts: Sequence[int], args: tuple[int, ...], times: int, promise: Any
 ) -> Iterator[Claim]:
     """Yield what discrete Gaussians of this variance give away of these neighbours."""
     promised, delta = (Fraction(*ratio) for ratio in (promise.epsilon, promise.delta))
     variance = args[0] / args[1]
     found = combine_losses(shifts, variance, times, blur=BLUR * float(promised))
-    epsilon = least_epsilon(float(delta), found)
+    epsilon = find_least_epsilon(float(delta), found)
     yield claim_at_most(
         f"{name}: neighbours give away no more than epsilon, by the exact probabilities of the "
         "noise, all readings of one promise together",
@@ -200,7 +200,7 @@ def gaussian(
     yield claim_at_most(
         f"{name}: nor is delta missed at the epsilon promised",
         delta,
-        delta_at(float(promised), found),
+        compute_delta(float(promised), found),
         unit="delta",
         samples=len(found.losses),
     )
@@ -214,7 +214,7 @@ def gaussian(
         )
 
 
-def laplace(
+def claim_laplace(
     name: str, shifts: Sequence[int], args: tuple[int, ...], times: int, promise: Any
 ) -> Iterator[Claim]:
     """Yield what discrete Laplace noise of scale num/den gives away: a fraction, exactly."""
@@ -224,7 +224,10 @@ def laplace(
     yield claim_at_most(sentence, promised, given, unit="epsilon", samples=len(shifts))
 
 
-GIVEN: dict[str, Callable[..., Iterator[Claim]]] = {"dgauss": gaussian, "dlaplace": laplace}
+GIVEN: dict[str, Callable[..., Iterator[Claim]]] = {
+    "dgauss": claim_gaussian,
+    "dlaplace": claim_laplace,
+}
 
 
 # Layers `promise` and `after`: what a round states, and what a map keeps of it.

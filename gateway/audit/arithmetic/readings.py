@@ -39,7 +39,7 @@ def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
             sent = pixels.subtract_baseline(span, [0] * len(span), exponent, ratio)
             seen = grains([float(count * step) for count in span], exponent, step)
             meant = round_half_up(span, size)
-            if not sent == seen == meant or too_far(meant, size):
+            if not sent == seen == meant or are_too_far(meant, size):
                 wrong.append(f"at a grain of 2**{-exponent} K")
         yield claim_none(
             f"steps of {step} K: a device, the simulator and the formula turn a reading into the "
@@ -55,7 +55,7 @@ def round_half_up(counts: list[int], size: Fraction) -> tuple[int, ...]:
     return tuple((2 * count * num + den) // (2 * den) for count in counts)
 
 
-def too_far(grains: tuple[int, ...], size: Fraction) -> bool:
+def are_too_far(grains: tuple[int, ...], size: Fraction) -> bool:
     """Say whether counts so many apart are more than that many steps of grains apart."""
     num, den = size.as_integer_ratio()
     sent = np.array(grains)

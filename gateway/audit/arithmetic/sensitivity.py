@@ -69,16 +69,16 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         for nth, room in enumerate(_stands(own)):
             made = effort.own.query.response
             name = f"{effort.own.name}, doors standing in way {nth + 1}"
-            found = longest(room, made, room.day.until_s, starts, world)
+            found = find_clearest_paths(room, made, room.day.until_s, starts, world)
             yield from _claim_held(name, made, found)
             yield _claim_derived(name, room, made, room.day.until_s, found)
         if len(list_door_days(own)) > 1:
             yield _claim_moving(effort.own.name, own, effort.own.query.response, effort, world)
         return
     ratios = []
-    for nth, room in enumerate(islice(rooms(world), effort.pick(3, 100))):
+    for nth, room in enumerate(islice(draw_rooms(world), effort.pick(3, 100))):
         made = respond_day(room, _far(room), [room.day.until_s], through_walls=nth % 3 == 1)
-        found = longest(room, made, room.day.until_s, starts, world)
+        found = find_clearest_paths(room, made, room.day.until_s, starts, world)
         ratios.append(found.joint)
         yield from _claim_held(f"room {nth + 1}", made, found)
         yield _claim_derived(f"room {nth + 1}", room, made, room.day.until_s, found)
@@ -94,7 +94,7 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         office = read(Path(str(files("physics.rooms") / "office.toml")))
         at_s = 16 * 3600.0
         made = respond_day(office, 0.2, [at_s], through_walls=False)
-        found = longest(office, made, at_s, starts, world)
+        found = find_clearest_paths(office, made, at_s, starts, world)
         yield from _claim_held("sample office", made, found)
         yield _claim_derived("sample office", office, made, at_s, found)
 
@@ -116,7 +116,7 @@ def _claim_moving(
     ends = np.cumsum([0, *(since.steps for since in moved)])
     # A step after each move, and at the end.
     moments = [room.day.until_s - max(0, end - 1) * step_s for end in ends.tolist()]
-    found = [longest(room, made, at_s, effort.pick(1, 4), world) for at_s in moments]
+    found = [find_clearest_paths(room, made, at_s, effort.pick(1, 4), world) for at_s in moments]
     return claim_at_most(
         f"{name}: nor do two while doors move as its file says, which is not promised",
         1.0,
@@ -156,7 +156,7 @@ def _claim_derived(name: str, room: Room, made: Response, at_s: float, found: Fo
     )
 
 
-def longest(
+def find_clearest_paths(
     room: Room, made: Response, at_s: float, starts: int, world: np.random.Generator
 ) -> Found:
     """Return the two displaced paths that the readings tell best, run forward.
@@ -346,7 +346,7 @@ def _lag(room: Room, fields: Iterable[Floats]) -> Iterator[Floats]:
         yield shown
 
 
-def rooms(world: np.random.Generator) -> Iterator[Room]:
+def draw_rooms(world: np.random.Generator) -> Iterator[Room]:
     """Yield rooms at random, with the walls, doors, desks and thermometers that one may have."""
     while True:
         columns, rows = world.integers(10, 16), world.integers(8, 13)
@@ -428,10 +428,12 @@ def sensitivity_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         tape = effort.tape("sensitivity", name)
         found = mechanism.subject.search_neighbours(query, round, tape, effort.pick(24, 400))
         norm = _norm(mechanism.subject.find_noise(round)[0])
-        yield from claim_scaled(name, norm(mechanism.subject.find_sensitivity(round)), found, norm)
+        yield from claim_within_promise(
+            name, norm(mechanism.subject.find_sensitivity(round)), found, norm
+        )
 
 
-def claim_scaled(name: str, promised: float, found: Any, norm: Any) -> Iterator[Claim]:
+def claim_within_promise(name: str, promised: float, found: Any, norm: Any) -> Iterator[Claim]:
     """Yield that what was found is no more than what was promised, and not far less."""
     change = [abs(b - a) for a, b in zip(found.before, found.after, strict=True)]
     most = norm(sum(d * d for d in change)) if norm is math.sqrt else float(sum(change))

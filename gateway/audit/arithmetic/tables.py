@@ -30,7 +30,7 @@ from ...devices.enrol import enrol, keycount
 from ...faults import OperatorFault
 from ...mechanisms import find_serving
 from ...service.rounds import Place
-from ..bench import Device, listen, sign_round_as
+from ..bench import Device, record_blocks, sign_round_as
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from . import accountant
 
@@ -44,7 +44,7 @@ DIGITS = 80
 NEAR = Decimal("1.5")  # digits of a threshold: half of rounding, and what lies beyond the last
 
 
-def thresholds(num: int, den: int, bits: int, count: int) -> list[Decimal]:
+def compute_thresholds(num: int, den: int, bits: int, count: int) -> list[Decimal]:
     """Return the chances that |z| is at most k, in units of 2**-bits, for k below count."""
     with localcontext(Context(prec=DIGITS)):
         step = Decimal(-den) / (2 * num)
@@ -61,7 +61,7 @@ def count_wrong_digits(sampler: Sampler) -> Decimal:
     """Return by how many digits the worst threshold of a sampler is off."""
     worst = Decimal(0)
     for _, part in sampler.parts:
-        law = thresholds(*part.variance, part.bits, len(part))
+        law = compute_thresholds(*part.variance, part.bits, len(part))
         for k, meant in enumerate(law):
             worst = max(worst, abs(part.threshold(k) - meant))
     return worst
@@ -132,7 +132,7 @@ def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
     root = effort.root("arrays")
     device = Device(round, root, sensors=SENSORS, tables=True)
     opened = other = late = 0
-    with listen() as blocks:
+    with record_blocks() as blocks:
         for number in range(1, ROUNDS + 1):
             if number == ROUNDS // 2:
                 device.boot()

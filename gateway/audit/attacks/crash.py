@@ -18,7 +18,7 @@ from edge.core.entropy import ratchet
 from edge.host import rootkeys
 from edge.host.enrol import Ram, provision
 
-from ..bench import Blocks, Device, listen, plans, subject_of
+from ..bench import Blocks, Device, list_plans, record_blocks, subject_of
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from .power import Flash, Memory, PowerCut, WatchedDevice
 
@@ -84,7 +84,7 @@ def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
     """Yield what may be found in the slots, none of it to be believed."""
     device = Device(round, root)
     old = [device.slots.read(i) for i in range(COUNT)]
-    device.node.tighten(device.order(device.limits._replace(version=2, pace_ms=1)))
+    device.node.tighten(device.sign_limits(device.limits._replace(version=2, pace_ms=1)))
     device.boot()
     key = device.identity.state_key
     now = [device.slots.read(i) for i in range(COUNT)]
@@ -141,7 +141,7 @@ class Life(WatchedDevice):
         """Ask the next Round, or the last one once more, no faster than it may answer."""
         self.number += not again
         self.now_ms += self.held.pace_ms
-        values = self.device.seen(self.epoch + self.number)
+        values = self.device.make_readings(self.epoch + self.number)
         self.ask(self.device.round._replace(number=self.number), values)
 
     def tighten_a_little(self) -> None:
@@ -157,7 +157,7 @@ WRITES = 14  # before a power cut, at most
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what many power cuts bring out."""
-    round = plans(mechanism)[-1].round
+    round = list_plans(mechanism)[-1].round
     for mode, asked in subject_of(round).list_modes(round):
         for spite in (0, 20):
             yield from _at_random(asked, mechanism.subject, mode, effort, spite)
@@ -200,7 +200,7 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
     rng = effort.tape("everywhere", mode)
     while not ended and place < MOST and not (effort.first and faults):
         for _ in range(effort.pick(2, 24)):
-            with listen(rng) as blocks:
+            with record_blocks(rng) as blocks:
                 life = Life(round, subject, rng, blocks)
                 life.flash.fuse = place
                 ended = not _live_through(life, _script)
@@ -257,7 +257,7 @@ def _at_random(
     seen = frames = devices = 0
     while seen < cuts and devices < cuts and not (effort.first and faults):
         devices += 1
-        with listen(rng) as blocks:
+        with record_blocks(rng) as blocks:
             try:
                 life = Life(round, subject, rng, blocks)
             except Lost as why:

@@ -32,11 +32,11 @@ class Own(NamedTuple):
     held: tuple[Any, ...]
     plan: Path | None
 
-    def of(self, mechanism: Mechanism) -> Mechanism:
+    def replace_rooms(self, mechanism: Mechanism) -> Mechanism:
         """Return the mechanism with this deployment for its only room."""
         return replace(mechanism, subject=_Room(mechanism.subject, self))
 
-    def asks(self, **values: str) -> bool:
+    def has_values(self, **values: str) -> bool:
         """Say whether the query has these values."""
         return all(getattr(self.query, name, "") == value for name, value in values.items())
 
@@ -53,9 +53,9 @@ class _Room:
     def list_queries(self) -> list[tuple[str, Any]]:
         """Return the one room; its levels and its tables have layers of their own."""
         query = self._own.query
-        if self._own.asks(background="following"):
+        if self._own.has_values(background="following"):
             query = replace(query, background="recorded", slew=None)
-        if self._own.asks(sampler="table"):
+        if self._own.has_values(sampler="table"):
             query = replace(query, sampler="exact")
         return [(self._own.name, query)]
 

@@ -25,10 +25,10 @@ from ..bench import (
     Device,
     Scenes,
     Seen,
+    list_scenes,
+    make_far_scenes,
     make_single_scenes,
     sample_releases,
-    scenes,
-    stretch,
 )
 from ..claim import Claim, Effort, claim_at_most, claim_fact, is_refused
 
@@ -65,7 +65,7 @@ def bound_hit_rate(hits: int, tries: int, alpha: float) -> Between:
     return Between(low, hits / tries, high)
 
 
-def compare(below: Floats, above: Floats, cut: float, alpha: float) -> Between:
+def estimate_separation(below: Floats, above: Floats, cut: float, alpha: float) -> Between:
     """Return how many sigmas of Gaussian noise two samples of scores are apart.
 
     Args:
@@ -78,7 +78,7 @@ def compare(below: Floats, above: Floats, cut: float, alpha: float) -> Between:
     return Between(*(float(ndtri(hits[i]) + ndtri(rests[i])) for i in range(3)))
 
 
-def variance(noise: Floats, alpha: float) -> Between:
+def bound_variance(noise: Floats, alpha: float) -> Between:
     """Return the variance of Gaussian noise around nought; each bound fails with chance alpha.
 
     Source: the sum of n squares over the variance has the chi-square law of n freedoms, for the
@@ -118,7 +118,7 @@ def learn_direction(below: Floats, above: Floats) -> tuple[Floats, float]:
     return direction, float(direction @ middle)
 
 
-def misfit(noise: Floats, sigma: float, cells: int) -> tuple[float, int]:
+def compute_p_value(noise: Floats, sigma: float, cells: int) -> tuple[float, int]:
     """Return the p-value of noise under the discrete Gaussian, and how many cells were counted.
 
     Pearson's chi-square over cells of about equal chance, and of less towards the tails. For sigma
@@ -180,7 +180,7 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
 
 
 def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
-    whole = variance(unit, alpha)
+    whole = bound_variance(unit, alpha)
     yield _ratio(f"{name}: the noise is no smaller than promised", whole, unit.size, alpha)
     yield claim_at_most(
         f"{name}: the noise is no larger than promised, so that nothing is wasted",
@@ -191,12 +191,12 @@ def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
         samples=unit.size,
         alpha=alpha,
     )
-    each = [variance(column, alpha / unit.shape[1]) for column in unit.T]
+    each = [bound_variance(column, alpha / unit.shape[1]) for column in unit.T]
     least = int(np.argmin([sensor.found for sensor in each]))
     sentence = f"{name}: every sensor has noise of its own"
     yield _ratio(sentence, each[least], unit.size, alpha, f"least on sensor {least}")
     # What all sensors share adds up here, where single pairs of them hide it.
-    sums = variance(unit.sum(axis=1) / np.sqrt(unit.shape[1]), alpha / 2)
+    sums = bound_variance(unit.sum(axis=1) / np.sqrt(unit.shape[1]), alpha / 2)
     yield claim_at_most(
         f"{name}: the sum over all sensors is as noisy as promised, neither less nor more",
         1.0,
@@ -223,7 +223,7 @@ def _ratio(sentence: str, found: Between, samples: int, alpha: float, detail: st
 
 
 def _law(name: str, unit: Floats, alpha: float, sigma: float) -> Claim:
-    chance, cells = misfit(unit * sigma, sigma, min(CELLS, max(unit.size // 50, 4)))
+    chance, cells = compute_p_value(unit * sigma, sigma, min(CELLS, max(unit.size // 50, 4)))
     sentence = f"{name}: the noise has the law of the discrete Gaussian"
     return _likely(sentence, chance, unit.size, alpha, f"chi-square over {cells} cells")
 
@@ -282,7 +282,7 @@ FEWEST = 20  # sensors of the fleet whose devices are held against each other
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what two scenes of every room give away, and what the noise in them is."""
-    rooms = scenes(mechanism)
+    rooms = list_scenes(mechanism)
     for room in rooms:
         yield _claim_price(room)
     tries = effort.pick(SINGLE, 20 * SINGLE)
@@ -316,7 +316,7 @@ def _claim_price(room: Scenes) -> Claim:
 def tell_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
     """Yield what tells the two scenes of a room apart, and what the noise in them is."""
     device = _device(room, effort, sensors=len(room.below))
-    seen = sample_releases(room, stretch(room), [device], mechanism.release, effort, tries)
+    seen = sample_releases(room, make_far_scenes(room), [device], mechanism.release, effort, tries)
     yield from _claim_between(room, seen, effort.alpha)
     yield from noise_claims(room.name, seen.noise, room.sigma, effort.alpha)
     yield _claim_same_bytes(room, device)
@@ -326,11 +326,13 @@ def tell_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iter
 def _claim_between(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
     """Yield how far apart along the direction known, and along one learnt."""
     cut = float(seen.apart @ seen.middle)
-    found = compare(seen.below @ seen.apart, seen.above @ seen.apart, cut, alpha)
+    found = estimate_separation(seen.below @ seen.apart, seen.above @ seen.apart, cut, alpha)
     yield _no_better(f"{room.name}: who knows both scenes tells them", seen, found, alpha)
     third = len(seen.below) // 3
     direction, cut = learn_direction(seen.below[:third], seen.above[:third])
-    found = compare(seen.below[third:] @ direction, seen.above[third:] @ direction, cut, alpha)
+    found = estimate_separation(
+        seen.below[third:] @ direction, seen.above[third:] @ direction, cut, alpha
+    )
     yield _no_better(f"{room.name}: who learns from examples tells them", seen, found, alpha)
 
 
@@ -357,7 +359,7 @@ def judge_single_sensors(
     )
     yield from noise_claims("of single sensors", seen.noise, room.sigma, effort.alpha)
     below, above = seen.below - seen.middle, seen.above - seen.middle
-    found = compare(below.ravel(), above.ravel(), 0.0, effort.alpha)
+    found = estimate_separation(below.ravel(), above.ravel(), 0.0, effort.alpha)
     single = seen._replace(below=below.reshape(-1, 1))
     yield _no_better("of a single sensor, two readings are told", single, found, effort.alpha)
     yield claim_at_most(
@@ -395,6 +397,6 @@ def judge_separate_devices(
 ) -> Iterator[Claim]:
     """Yield what is shared by devices of one sensor each, which must be nothing."""
     devices = [_device(room, effort, 1, first) for first in range(len(room.below))]
-    seen = sample_releases(room, stretch(room), devices, mechanism.release, effort, tries)
+    seen = sample_releases(room, make_far_scenes(room), devices, mechanism.release, effort, tries)
     name = f"{room.name}, {len(devices)} devices"
     yield from noise_claims(name, seen.noise, room.sigma, effort.alpha)

@@ -27,7 +27,7 @@ from ...service.mqtt.connection import Message
 from ...service.rounds import OpenRound, Place
 from ...service.sealing import open_sealed_report
 from ...store.store import Store
-from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, plans, seal_round, sign_round_as
+from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, list_plans, seal_round, sign_round_as
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 
 
@@ -66,7 +66,7 @@ class House:
         if why := self.charge(asked, signed):
             return why
         for device in self.devices:
-            frame = device.answer(signed, device.seen(5)) or b""
+            frame = device.answer(signed, device.make_readings(5)) or b""
             self.sent.append(Message(topic_of(device), frame, (1, len(self.sent))))
         return ""
 
@@ -107,7 +107,7 @@ def topic_of(device: Device) -> str:
     return wire.topic(SITE, device.identity.name, "data")
 
 
-def sign(device: Device, report: Any) -> Message:
+def sign_report(device: Device, report: Any) -> Message:
     """Return a report as it comes from somebody who has the device's keys."""
     frame = wire.pack_report(report, device.identity.mac_key, topic_of(device), 32)
     return Message(topic_of(device), frame, (1, 1))
@@ -128,7 +128,7 @@ def impossible_claims(house: House, number: int) -> Iterator[Claim]:
     report = device.open_frame(house.sent[-1].payload)
     for seq, payload in enumerate(payloads, report.seq + 1):
         other = report._replace(seq=seq, payload=payload)
-        counted += house.deliver([sign(device, other)])[0]
+        counted += house.deliver([sign_report(device, other)])[0]
     yield claim_none(
         "no answer counts that no device gives: for others, for none, or beyond what can be drawn",
         counted,
@@ -147,7 +147,7 @@ NAMES = ("one", "two")
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what becomes of messages that come twice, late or changed."""
-    round = plans(mechanism)[:2][-1].round
+    round = list_plans(mechanism)[:2][-1].round
     rho = compute_round_rho(round.guarantee)
     with tempfile.TemporaryDirectory() as folder:
         roots = [effort.root("kept", name) for name in NAMES]
@@ -212,7 +212,7 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
     forged, kept = [], len(house.store.list_refused(1000))
     for epoch, seq in ((report.epoch, report.seq), (report.epoch, 0), (0, 10**6)):
         other = report._replace(epoch=epoch, seq=seq, payload=[0, report.payload[1] + 1])
-        forged.append(sign(device, other))
+        forged.append(sign_report(device, other))
     counted = 0
     for start in range(2):
         if start:
@@ -254,7 +254,7 @@ def _behind(house: House) -> Claim:
     for seq in (5, 6, 7):  # of a boot before the first that came
         house.restart()
         other = report._replace(round=named, epoch=0, seq=seq, payload=[0, 1])
-        counted += house.deliver([sign(device, other)])[0]
+        counted += house.deliver([sign_report(device, other)])[0]
     sentence = "after a restart no frame counts whose counters lie behind, in a new round neither"
     return claim_none(sentence, counted, "answers", samples=3)
 

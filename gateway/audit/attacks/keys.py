@@ -12,7 +12,7 @@ from edge.core.budget import COUNT
 from edge.core.entropy import epoch_key
 from edge.host import rootkeys
 
-from ..bench import SITE, SITE_KEY, Blocks, Device, listen, plans, replace
+from ..bench import SITE, SITE_KEY, Blocks, Device, list_plans, record_blocks, replace_attribute
 from ..claim import Claim, Effort, claim_fact, claim_none, is_refused
 
 
@@ -25,7 +25,7 @@ def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     readings share. What it cannot see: that HMAC-SHA256 is as good as random, which is assumed.
     """
     root, other = (effort.root("keys", i) for i in range(2))
-    room = plans(mechanism)[0]
+    room = list_plans(mechanism)[0]
     yield _check_document(root)
     yield _claim_own(root, other)
     yield _short_refused(root)
@@ -138,7 +138,7 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     entropy is any good.
     """
     root, asked = effort.root("holders"), mechanism.subject.asked
-    modes = dict(asked.list_modes(plans(mechanism)[0].round))
+    modes = dict(asked.list_modes(list_plans(mechanism)[0].round))
     yield from _attack_sealed(root)
     yield _of_the_system(modes["sealed"], root)
     if "keyholder" not in modes:
@@ -160,7 +160,9 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     def said(system: bytes) -> list[Any]:
         with _system_entropy(system):
             device = Device(round, root)
-            frames = [device.ask(number, device.seen(1)) for number in range(1, FRAMES + 1)]
+            frames = [
+                device.ask(number, device.make_readings(1)) for number in range(1, FRAMES + 1)
+            ]
             return [device.open_frame(frame).payload for frame in frames]
 
     one, again, other = said(b"one"), said(b"one"), said(b"other")
@@ -173,7 +175,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
 
 def _system_entropy(system: bytes) -> AbstractContextManager[None]:
     """Let the system give these bytes, over and over, for its entropy."""
-    return replace(entropy, "os_entropy", lambda size: (system * size)[:size])
+    return replace_attribute(entropy, "os_entropy", lambda size: (system * size)[:size])
 
 
 def _refuse_held(round: Any, root: bytes) -> Claim:
@@ -246,7 +248,7 @@ def streams_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield _continues(chain)
     yield _uniform(effort)
     asked = mechanism.subject.asked
-    for mode, round in asked.list_modes(plans(mechanism)[0].round):
+    for mode, round in asked.list_modes(list_plans(mechanism)[0].round):
         yield from _devices(round, mode, asked.SENSORS, chain)
         if mode == "sealed":
             yield from _devices(round, mode, asked.SENSORS, chain, " without a system's entropy")
@@ -321,7 +323,7 @@ def _devices(
     """Yield what devices of one root draw, over two boots and Rounds asked thrice."""
     twins = TWINS[:1] if system else TWINS  # a dead system and one root are one sealed device
     dead = _system_entropy(b"\0") if system else nullcontext()
-    with listen() as blocks, dead:
+    with record_blocks() as blocks, dead:
         devices = [Device(asked, root, name=name, sensors=sensors, first=at) for name, at in twins]
         for boot in range(2):
             for device in devices if boot else ():
@@ -345,6 +347,6 @@ def _ask(devices: list[Device], boot: int, blocks: Blocks) -> None:
     for number in range(1, ROUNDS + 1):
         for device in devices:
             for reading in range(3):
-                frame = device.ask(boot * ROUNDS + number, device.seen(number + reading))
+                frame = device.ask(boot * ROUNDS + number, device.make_readings(number + reading))
                 if frame is not None:
                     blocks.publish(frame)

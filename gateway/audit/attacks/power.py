@@ -208,7 +208,7 @@ class WatchedDevice:
 
     def tighten(self, limits: Any, genuine: bool = True) -> None:
         """Send limits, which it may take only if they are tighter and the owner signed them."""
-        order = self.device.order(limits)
+        order = self.device.sign_limits(limits)
         said = self.device.node.tighten(order if genuine else order[::-1])
         now = self.device.budget.limits
         self.looks.append(said)

@@ -19,7 +19,7 @@ from edge.core.budget import Lost, objection
 
 from ...service.ledger import compute_round_rho
 from ...service.mqtt.connection import Message
-from ..bench import Device, listen, plans, replace, sign_round_as, subject_of
+from ..bench import Device, list_plans, record_blocks, replace_attribute, sign_round_as, subject_of
 from ..claim import Claim, Effort, claim_fact, claim_none
 from .gateway import House, topic_of
 from .power import Flash, PowerCut, WatchedDevice
@@ -204,7 +204,7 @@ WRITTEN = (
 
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what is wrong of what devices did, and what could be told of what they had read."""
-    plan = plans(mechanism)[0]
+    plan = list_plans(mechanism)[0]
     for mode, asked in subject_of(plan.round).list_modes(plan.round):
         faults: list[str] = []
         unlike: list[str] = []
@@ -244,9 +244,9 @@ def _life(
     root = fate.bits(256).to_bytes(32, "big")
     flash = Flash(torn)
     with ExitStack() as stack:
-        blocks = stack.enter_context(listen(fate, torn, system))
+        blocks = stack.enter_context(record_blocks(fate, torn, system))
         given = lambda count: system.bits(8 * count).to_bytes(count, "big")  # noqa: E731
-        stack.enter_context(replace(entropy, "os_entropy", given))
+        stack.enter_context(replace_attribute(entropy, "os_entropy", given))
         asking = subject_of(asked)
         budget = int(asking.cost(asked, asking.make_limits(asked, 0)) * ANSWERS) + 1
         device = Device(asked, root, slots=flash, mode=mode, budget=budget, sensors=asking.SENSORS)

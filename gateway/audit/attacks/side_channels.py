@@ -13,7 +13,7 @@ from edge.net import device as edge_device
 from edge.net.ring import Ring
 from edge.net.ticker import Ticker
 
-from ..bench import Device, listen, plans, replace, sign_round_as, subject_of
+from ..bench import Device, list_plans, record_blocks, replace_attribute, sign_round_as, subject_of
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none
 
 TICK_MS = 100
@@ -29,7 +29,7 @@ def moments_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     long as their noise is large, longer than a tick even. What it cannot see: what the time on a
     real board, its radio or its power line gives away.
     """
-    round = plans(mechanism)[0].round._replace(number=1)
+    round = list_plans(mechanism)[0].round._replace(number=1)
     root = effort.root("moments")
     for mode, asked in mechanism.subject.asked.list_modes(round):
         yield from _claim_order(asked, root, mode)
@@ -41,7 +41,7 @@ def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
     """Yield whether blocks of noise are drawn at any time between a Round and its frame."""
     device = Device(round, root, sensors=subject_of(round).SENSORS)
     late, unready = 0, 0
-    with listen() as blocks:
+    with record_blocks() as blocks:
         for number in range(1, ROUNDS + 1):
             _, signed = sign_round_as(round, number)
             ready = number % 2 == 0
@@ -51,7 +51,7 @@ def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
 
             def read(params: Any, before: list[int] = before) -> tuple[int, ...]:
                 before.append(blocks.count)
-                return device.seen(3)
+                return device.make_readings(3)
 
             frame = device.node.answer(signed, read)
             late += frame is None or len(before) != 2 or blocks.count != before[1]
@@ -75,7 +75,7 @@ def _slow_draws(
         slowed[0] += 1
         return noise
 
-    with replace(asking.DRAWS, "draw", slow):
+    with replace_attribute(asking.DRAWS, "draw", slow):
         yield slowed
 
 
@@ -96,7 +96,9 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
             asked = asking.vary_round(round, number // 4)
             # Nothing may lie ready for the first Round of a boot either: it brings the weights.
             slowest[0] = TICK_MS - 10 if number % 4 == 0 or number == 1 else 3 * TICK_MS
-            ticker.take(sign_round_as(asked, number)[1], lambda params: device.seen(5), now_ms[0])
+            ticker.take(
+                sign_round_as(asked, number)[1], lambda params: device.make_readings(5), now_ms[0]
+            )
             slowest[0] = 3 * TICK_MS
             while frame is None and now_ms[0] < came + 20 * TICK_MS:
                 frame = ticker.poll(now_ms[0])
@@ -139,7 +141,7 @@ class _Spoken:
         self._device = edge_device.Device(
             device.identity,
             device.budget,
-            lambda params: device.seen(5),
+            lambda params: device.make_readings(5),
             self.line,
             self.ring,
             tick_ms=TICK_MS,
@@ -180,7 +182,7 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
             came, said[:] = now_ms[0], []
             limits = spoken.node.budget.limits
             spoken.hear(wire.round_topic(site, round.mechanism), sign_round_as(round, number)[1])
-            order = device.order(limits._replace(version=limits.version + 1))
+            order = device.sign_limits(limits._replace(version=limits.version + 1))
             spoken.hear(tightening.topic(site, device.identity.name), order)
             while now_ms[0] < came + 3 * TICK_MS:
                 spoken.look()
@@ -221,7 +223,7 @@ def words_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
-    round = plans(mechanism)[0].round
+    round = list_plans(mechanism)[0].round
     for wide in (0, 1 << 20):  # frames of 16 bits a number, and of 32
         low, high = round.params[2] - wide, round.params[3] + wide
         # A keyholder's noise can be repeated, so devices can be held side by side.
@@ -389,7 +391,7 @@ def _fits(round: Any, root: bytes) -> Claim:
                 drawn.append(z)
                 return [z] * count
 
-            with replace(thermal_half, "draw", huge):
+            with replace_attribute(thermal_half, "draw", huge):
                 device = Device(round, root)
                 frame = device.ask(1, (value,))
             lengths.add(None if frame is None else len(frame))

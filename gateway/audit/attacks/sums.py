@@ -54,18 +54,18 @@ class Shard:
         own = agreed.read_roster(self.drawn.rosters[place], key, where)
         return Member(self._identity(name), own, rootkeys.static_key(root), ciphers)
 
-    def terms(self, number: int) -> Terms:
+    def make_terms(self, number: int) -> Terms:
         """Return what an honest Round says of the sum."""
         return Terms(number, self.shard.divisor, BITS, LENGTH, "replace-one")
 
-    def gateway(self, number: int) -> ShardSum:
+    def make_gateway(self, number: int) -> ShardSum:
         """Return the gateway's half of a round."""
         links = {i: Link(one.mac_key, one.config_key) for i, one in self.keys.items()}
         return ShardSum(self.shard, _body(number), BITS, LENGTH, SITE, SITE_KEY, links)
 
     def begin(self, number: int) -> Frames:
         """Return every device's join of a round."""
-        terms, said = self.terms(number), {}
+        terms, said = self.make_terms(number), {}
         for place, member in self.members.items():
             numbers = [place + at for at in range(LENGTH)]
             said[place] = member.begin(
@@ -73,7 +73,7 @@ class Shard:
             )
         return said
 
-    def hear(self, sent: Sent) -> tuple[Frames, dict[int, str]]:
+    def answer(self, sent: Sent) -> tuple[Frames, dict[int, str]]:
         """Return what the devices answer to messages, and who keeps out from now on, and why."""
         said, refused = Frames(), dict[int, str]()
         for to, message in sent:
@@ -84,12 +84,12 @@ class Shard:
                     refused[place] = str(why)
         return said, refused
 
-    def until(self, gateway: ShardSum, number: int, step: int, gone: int = 0) -> Frames:
+    def run_to_step(self, gateway: ShardSum, number: int, step: int, gone: int = 0) -> Frames:
         """Return the frames of a step of all but the first so many, which vanish before it."""
         said = self.begin(number)
         for _ in range(step - 1):
             _give(gateway, said)
-            said, _ = self.hear(gateway.end_step())
+            said, _ = self.answer(gateway.end_step())
         return {place: frames for place, frames in said.items() if place >= gone}
 
     def set_message(self, number: int, places: Sequence[int]) -> bytes:
@@ -135,14 +135,14 @@ def _vanishing(effort: Effort) -> Iterator[Claim]:
     for step in range(1, 6):
         for gone in (3, 4):
             town = Shard(effort, "vanish", step, gone)
-            gateway = town.gateway(1)
-            said = town.until(gateway, 1, step, gone)
+            gateway = town.make_gateway(1)
+            said = town.run_to_step(gateway, 1, step, gone)
             _give(gateway, said)
             sent = gateway.end_step()
             if gone > MISSING * SIZE and step <= MASKED:
                 opened += gateway.state != ABANDONED or bool(sent)
             while gateway.state not in (RELEASED, ABANDONED):
-                said, _ = town.hear([one for one in sent if one[0] is None or one[0] >= gone])
+                said, _ = town.answer([one for one in sent if one[0] is None or one[0] >= gone])
                 _give(gateway, {i: frames for i, frames in said.items() if i >= gone})
                 sent = gateway.end_step()
             if gone <= MISSING * SIZE:
@@ -156,20 +156,20 @@ def _vanishing(effort: Effort) -> Iterator[Claim]:
 def _lying_gateway(effort: Effort) -> Iterator[Claim]:
     """Yield what devices do where a gateway asks for what it may not have."""
     town = Shard(effort, "two sets")
-    gateway = town.gateway(1)
-    _give(gateway, town.until(gateway, 1, MASKED))
+    gateway = town.make_gateway(1)
+    _give(gateway, town.run_to_step(gateway, 1, MASKED))
     gateway.end_step()
     everybody, others = range(SIZE), range(1, SIZE)
-    town.hear([(None, town.set_message(1, everybody))])
-    answered, refused = town.hear([(None, town.set_message(1, others))])
+    town.answer([(None, town.set_message(1, everybody))])
+    answered, refused = town.answer([(None, town.set_message(1, others))])
     sentence = "no device that was told a set answers to another one of the same round"
     yield claim_none(sentence, len(answered) + SIZE - len(refused), "devices", samples=SIZE)
     yield _split(effort)
     town = Shard(effort, "few")
-    gateway = town.gateway(1)
-    _give(gateway, town.until(gateway, 1, MASKED))
+    gateway = town.make_gateway(1)
+    _give(gateway, town.run_to_step(gateway, 1, MASKED))
     few = range(town.shard.threshold - 1)
-    answered, _ = town.hear([(None, town.set_message(1, few))])
+    answered, _ = town.answer([(None, town.set_message(1, few))])
     yield claim_at_most(
         "no device answers to a set below its threshold", 0, len(answered), samples=SIZE
     )
@@ -180,8 +180,8 @@ def _lying_gateway(effort: Effort) -> Iterator[Claim]:
 def _split(effort: Effort) -> Claim:
     """Claim that half of the devices, told another set than the others, reveal nothing."""
     town = Shard(effort, "split")
-    gateway = town.gateway(1)
-    _give(gateway, town.until(gateway, 1, MASKED))
+    gateway = town.make_gateway(1)
+    _give(gateway, town.run_to_step(gateway, 1, MASKED))
     gateway.end_step()
     whole, without = (town.set_message(1, range(first, SIZE)) for first in (0, 1))
     said: Frames = {}
@@ -215,19 +215,19 @@ def _reveal(town: Shard, gateway: ShardSum, place: int, said: Frames) -> bytes |
     fields = {3: bits, 4: b"".join(bear), 5: bits, 6: b"".join(know)}
     where = wire.topic(SITE, town.shard.members[place], "told")
     message = agreed.pack(agreed.TAGS, sid, fields, town.keys[place].config_key, where)
-    frames, _ = town.hear([(place, message)])
+    frames, _ = town.answer([(place, message)])
     return _fields(frames[place][0]) if frames else None
 
 
 def _without_tags(effort: Effort) -> Claim:
     """Claim that the mask of who proves nothing to a device is not given by it."""
     town = Shard(effort, "tags")
-    gateway = town.gateway(1)
-    said = town.until(gateway, 1, CONFIRM)
+    gateway = town.make_gateway(1)
+    said = town.run_to_step(gateway, 1, CONFIRM)
     victim = gateway._devices[0]
     victim.bearing = bytes(len(victim.bearing))  # as if it bore nobody's mask
     _give(gateway, said)
-    said, _ = town.hear(gateway.end_step())
+    said, _ = town.answer(gateway.end_step())
     given = 0
     for place, frames in said.items():
         if place:
@@ -241,7 +241,7 @@ def _without_tags(effort: Effort) -> Claim:
 def _terms(effort: Effort) -> Iterator[Claim]:
     """Yield that the roster's numbers hold, whatever a Round says, and whose roster it is."""
     town = Shard(effort, "terms")
-    honest, begun = town.terms(1), list[str]()
+    honest, begun = town.make_terms(1), list[str]()
     for name, changed in (
         ("a divisor that the gateway chose", {"divisor": honest.divisor + 1}),
         ("sums that wrap around", {"bits": 8}),
@@ -267,12 +267,12 @@ def _terms(effort: Effort) -> Iterator[Claim]:
 def _broker(effort: Effort) -> Iterator[Claim]:
     """Yield that what is repeated, mixed up or forged on the way changes no sum."""
     town = Shard(effort, "broker")
-    first, gateway, kept = town.gateway(1), town.gateway(2), list[tuple[int, bytes]]()
+    first, gateway, kept = town.make_gateway(1), town.make_gateway(2), list[tuple[int, bytes]]()
     said = town.begin(1)
     while first.state != RELEASED:
         kept += [(place, frame) for place, frames in said.items() for frame in frames]
         _give(first, said)
-        said, _ = town.hear(first.end_step())
+        said, _ = town.answer(first.end_step())
     said, why, tried = town.begin(2), list[str](), 0
     while gateway.state not in (RELEASED, ABANDONED):
         for place, frame in kept:
@@ -283,7 +283,7 @@ def _broker(effort: Effort) -> Iterator[Claim]:
                 why.append(gateway.take_frame(place, frame[:-1] + bytes([frame[-1] ^ 1])))
         tried += len(kept) + 2 * len(said)
         _give(gateway, said)
-        said, _ = town.hear(gateway.end_step())
+        said, _ = town.answer(gateway.end_step())
     sentence = "no frame of another round, of another device or with a changed bit is taken"
     yield claim_none(sentence, why.count(""), "frames", samples=tried)
     exact = gateway.total is not None and gateway.total.tolist() == town.sum_of(range(SIZE))
@@ -294,8 +294,8 @@ def _lying_devices(effort: Effort) -> Iterator[Claim]:
     """Yield that who gives false shares is named, or the sum not opened; a false one never is."""
     for liars in (1, SIZE - 3):
         town = Shard(effort, "liars", liars)
-        gateway = town.gateway(1)
-        said = town.until(gateway, 1, REVEAL)
+        gateway = town.make_gateway(1)
+        said = town.run_to_step(gateway, 1, REVEAL)
         for place in range(liars):
             said[place] = [_false(town, gateway, place, frame) for frame in said[place]]
         _give(gateway, said)

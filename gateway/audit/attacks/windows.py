@@ -29,7 +29,7 @@ from recovery.maps.guarantee import window_of
 from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
 from ...service.secure_sum.collecting import Link, ShardSum
-from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, plans, seal_round, sign_round_as
+from ..bench import SITE, SITE_KEY, Device, draw_sealing_key, list_plans, seal_round, sign_round_as
 from ..claim import Claim, Effort, claim_fact, claim_none
 from .power import Flash, Memory, PowerCut
 
@@ -75,11 +75,11 @@ class Kind(NamedTuple):
     answers: int
 
 
-def kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
+def list_kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
     """Yield the kinds of devices that answer a mechanism."""
     subject = mechanism.subject
     if hasattr(subject, "asked"):
-        asking, plan = subject.asked, plans(mechanism)[0].round
+        asking, plan = subject.asked, list_plans(mechanism)[0].round
         for mode, round in asking.list_modes(plan):
             price = asking.cost(round, asking.make_limits(round, 0))
             held = asking.make_limits(round, int(price * ANSWERS) + 1)
@@ -316,7 +316,7 @@ class Life:
         """Send limits that are tighter, or not."""
         held = self.device.budget.limits
         own = held._replace(version=held.version + 1, budget=held.budget - self.rng.below(2))
-        self.device.node.tighten(self.device.order(own))
+        self.device.node.tighten(self.device.sign_limits(own))
 
 
 DRAWN = (
@@ -333,7 +333,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         sentence = "nothing is promised for a window of hours, which no device of it counts"
         yield claim_fact(sentence, not any(map(window_of, promises)), samples=len(promises))
         return
-    for kind in kinds(mechanism, effort.tape):
+    for kind in list_kinds(mechanism, effort.tape):
         pairs = effort.pick(*((2, 40) if kind.mode == "summed" else (6, 200)))
         lives: list[Life] = []
         for number in range(pairs):

@@ -15,7 +15,7 @@ from edge.core.records import Reading
 from edge.host import post, rootkeys
 
 from ..arithmetic.finite import Family, enumerate_answers
-from ..bench import SITE, SITE_KEY, Device, plans, sign_round_as, subject_of
+from ..bench import SITE, SITE_KEY, Device, list_plans, sign_round_as, subject_of
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none, is_refused
 from .power import PAID_AHEAD
 
@@ -30,7 +30,7 @@ def limits_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     at least as private as what it had; that is reckoned anew, by what the mechanism's subject
     says, in exact fractions. What it cannot see: a message of a kind that it does not know.
     """
-    for room in plans(mechanism)[:2]:
+    for room in list_plans(mechanism)[:2]:
         root = effort.root("bounded", room.name)
         yield from _limits(room.name, room.round, root, effort)
 
@@ -94,12 +94,12 @@ def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     every other key of the house: none may be believed. The MAC is computed anew by Python's own
     hmac. What it cannot see: who has stolen a key.
     """
-    round = plans(mechanism)[0].round
+    round = list_plans(mechanism)[0].round
     root = effort.root("signed")
     device = Device(round, root, sensors=subject_of(round).SENSORS)
     who = device.identity
     _, asked = sign_round_as(round, 1)
-    frame = device.answer(asked, device.seen(1)) or b""
+    frame = device.answer(asked, device.make_readings(1)) or b""
     data, orders = wire.topic(SITE, who.name, "data"), tightening.topic(SITE, who.name)
     tighter = device.limits._replace(version=2)
     kinds = (
@@ -225,10 +225,10 @@ def _measure_change(change: Fraction, step: Fraction, size: Fraction) -> int:
 
 def _claim_pace(name: str, round: Any, root: bytes) -> Claim:
     device, answered, asked = Device(round, root), [], 40
-    device.node.tighten(device.order(device.limits._replace(version=2, pace_ms=PACE_MS)))
+    device.node.tighten(device.sign_limits(device.limits._replace(version=2, pace_ms=PACE_MS)))
     for number in range(1, asked + 1):
         now_ms = number * PACE_MS // 4
-        signed, values = sign_round_as(round, number)[1], device.seen(number)
+        signed, values = sign_round_as(round, number)[1], device.make_readings(number)
         if device.node.answer(signed, lambda params, given=values: given, now_ms=now_ms):
             answered.append(now_ms)
     gaps = [later - earlier for earlier, later in pairwise(answered)]
@@ -255,7 +255,7 @@ def rounds_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yet. Where answers can be enumerated, those to Rounds that were answered are. What it cannot
     see: a Round that asks for what no rule here speaks of.
     """
-    rooms = plans(mechanism)
+    rooms = list_plans(mechanism)
     for room in rooms if len(rooms) < 4 else (*rooms[:2], *rooms[-2:]):
         root = effort.root("forged", room.name)
         yield from _rounds(room.name, room.round, mechanism.subject, root, effort)
@@ -277,7 +277,7 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
         reads[0] += 1
         if paid is None and reads[0] % 3 == 0:
             raise OSError
-        return device.seen(reads[0])
+        return device.make_readings(reads[0])
 
     for _ in range(tries):
         asked = device.asked.forge_round(round, rng, device.budget.round)

@@ -22,12 +22,12 @@ from gateway.audit.arithmetic.exact import (
     ONE,
     Bounds,
     Walk,
-    decay,
+    bound_decay,
+    bound_ratio,
     divide_bounds,
     enumerate_program,
     multiply_bounds,
-    number,
-    ratio,
+    to_float,
 )
 from gateway.audit.claim import Effort
 from gateway.mechanisms import find_mechanism
@@ -179,7 +179,7 @@ def test_one_sensor_gives_away_what_others_reckon(
     shift: int, variance: float, epsilon: float
 ) -> None:
     """Theirs is rounded to the safe side by their grid, ours is the sum itself."""
-    ours = noise.delta_at(epsilon, along_one(shift, variance))
+    ours = noise.compute_delta(epsilon, along_one(shift, variance))
     bound = theirs(shift, variance).get_delta_for_epsilon(epsilon)
 
     assert ours <= bound + 2 * noise.FLOATS
@@ -195,10 +195,12 @@ def test_several_sensors_give_away_what_others_reckon(readings: int) -> None:
     for shift in (7, 3):
         other = other.compose(theirs(shift, variance, readings))
     bound = other.get_epsilon_for_delta(delta)
-    ours = noise.least_epsilon(delta, noise.combine_losses(shifts, variance, readings))
+    ours = noise.find_least_epsilon(delta, noise.combine_losses(shifts, variance, readings))
 
     assert ours == pytest.approx(bound, abs=noise.BLUR + 10 * INTERVAL)
-    fine = noise.least_epsilon(delta, noise.combine_losses(shifts, variance, readings, blur=2e-5))
+    fine = noise.find_least_epsilon(
+        delta, noise.combine_losses(shifts, variance, readings, blur=2e-5)
+    )
     assert fine - 2e-5 <= bound
     assert fine <= ours
 
@@ -209,10 +211,10 @@ def test_a_device_that_reckons_wrongly_is_found(
 ) -> None:
     """A nano-rho less at each of a billion answers is one rho."""
     price = accountant.price
-    assert accountant.claim_charged(Effort()).holds
+    assert accountant.claim_device_price(Effort()).holds
     monkeypatch.setattr(accountant, "price", lambda *given: price(*given) + slip)
 
-    assert not accountant.claim_charged(Effort()).holds
+    assert not accountant.claim_device_price(Effort()).holds
 
 
 def test_a_sum_of_discrete_gaussians_is_their_convolution() -> None:
@@ -272,9 +274,9 @@ def test_pure_noise_is_added_up_in_fractions() -> None:
     """Discrete Laplace of scale 10: ten grains are epsilon 1, and eleven are more."""
     promised = SimpleNamespace(epsilon=(1, 1), delta=None)
     for shifts, holds in (((4, -6), True), ((4, -7), False)):
-        (claim,) = noise.laplace("room", shifts, (10, 1), 1, promised)
+        (claim,) = noise.claim_laplace("room", shifts, (10, 1), 1, promised)
         assert claim.holds == holds
-    (twice,) = noise.laplace("room", (4, -6), (10, 1), 2, promised)
+    (twice,) = noise.claim_laplace("room", (4, -6), (10, 1), 2, promised)
     assert not twice.holds
 
 
@@ -284,11 +286,11 @@ def test_pure_noise_is_added_up_in_fractions() -> None:
 def test_probabilities_are_bounded_from_both_sides() -> None:
     """The proof rests on these bounds; a library of floats is the outside witness."""
     for num, den in [(0, 1), (1, 3), (3, 2), (41, 1), (1, 10**9), (700, 1)]:
-        low, high = decay(num, den)
+        low, high = bound_decay(num, den)
 
         assert low <= high <= low + 2**40
-        assert number(low) == pytest.approx(math.exp(-num / den), rel=1e-15, abs=1e-76)
-    third = ratio(1, 3)
+        assert to_float(low) == pytest.approx(math.exp(-num / den), rel=1e-15, abs=1e-76)
+    third = bound_ratio(1, 3)
     assert third.low < Fraction(ONE, 3) < third.high
     assert (
         multiply_bounds(third, third).high >= Fraction(ONE, 9) >= multiply_bounds(third, third).low
@@ -302,8 +304,8 @@ def test_a_walk_finds_every_outcome_with_its_probability() -> None:
 
     assert found.runs == 36
     assert found.leftover < 2**10
-    assert number(found.law[7]) == pytest.approx(1 / 6)
-    assert number(found.law[2]) == pytest.approx(1 / 36)
+    assert to_float(found.law[7]) == pytest.approx(1 / 6)
+    assert to_float(found.law[2]) == pytest.approx(1 / 36)
 
 
 def test_what_is_not_followed_is_accounted() -> None:
@@ -317,7 +319,7 @@ def test_what_is_not_followed_is_accounted() -> None:
 
     found = enumerate_program(program, floor_bits=10)
 
-    assert number(found.leftover) == 2**-9
+    assert to_float(found.leftover) == 2**-9
     assert sum(found.law.values()) + found.leftover == ONE
 
 

@@ -23,7 +23,7 @@ from gateway.audit.claim import (
     is_refused,
 )
 from gateway.audit.layers import LAYERS, VERBS, Layer, audit, run_layer
-from gateway.audit.report import TITLE, as_page
+from gateway.audit.report import TITLE, format_page
 from gateway.cli import audit as command
 from gateway.mechanisms import MECHANISMS
 
@@ -310,7 +310,7 @@ def test_a_claim_is_judged_by_its_bound() -> None:
     assert claim_at_most("a", 1.0, 1.0, samples=1).holds
     assert not claim_at_most("a", 1.0, math.nextafter(1, 2), samples=1).holds
     assert not claim_at_most("a", 1.0, math.nan, samples=1).holds
-    assert claim_at_most("a", 1.0, math.inf, samples=1).row()["measured"] == "inf"
+    assert claim_at_most("a", 1.0, math.inf, samples=1).to_row()["measured"] == "inf"
     assert Claim("a", 1.0, 0.5, True, bound=0.7).proven == 0.7
 
 
@@ -319,7 +319,7 @@ def test_nothing_holds_that_nobody_looked_at(fits: bool, samples: int) -> None:
     """Sixteen claims said that they hold, and had looked at nothing."""
     claim = claim_fact("a claim", fits, samples=samples)
 
-    assert claim.holds == claim.row()["holds"] == (fits and samples > 0)
+    assert claim.holds == claim.to_row()["holds"] == (fits and samples > 0)
 
 
 # The page of an audit is for somebody who did not write it: plain words, the worst first.
@@ -347,13 +347,13 @@ def test_a_sentence_cannot_break_the_page() -> None:
     """A table's columns are parted by a sign that a sentence may hold."""
     claim = claim_fact("|x| is small\nand y", False, samples=1, detail="a | b")
 
-    assert "\\|x\\| is small and y (a \\| b)" in as_page([claim], Effort(), 0.1)
+    assert "\\|x\\| is small and y (a \\| b)" in format_page([claim], Effort(), 0.1)
 
 
 def test_one_row_shows_the_worst_of_all_rooms() -> None:
     """Eight rows that say the same hide the ninth that does not."""
     rooms = [variance(f"{room}: there is enough", over) for room, over in (("a", 0.5), ("b", 1.5))]
-    page = as_page(rooms, Effort(), 0.1, ["a", "b"])
+    page = format_page(rooms, Effort(), 0.1, ["a", "b"])
 
     assert page.count("| there is enough |") == 1
     assert "| **FAILS** (1 of 2) | there is enough | b (worst of 2) | 1 | 1.5 | 1.5 |" in page

@@ -15,8 +15,14 @@ from edge.core import entropy
 from edge.core.entropy import Tape
 from edge.mechanisms import disk_limits
 from gateway.audit.attacks import device, side_channels
-from gateway.audit.attacks.device import bound_hit_rate, compare, correlate_noise, misfit, variance
-from gateway.audit.bench import Blocks, Device, listen, sign_round_as
+from gateway.audit.attacks.device import (
+    bound_hit_rate,
+    bound_variance,
+    compute_p_value,
+    correlate_noise,
+    estimate_separation,
+)
+from gateway.audit.bench import Blocks, Device, record_blocks, sign_round_as
 from gateway.audit.claim import ALPHA, Effort
 from gateway.audit.layers import LAYERS
 from gateway.mechanisms import MECHANISMS, find_mechanism
@@ -37,10 +43,12 @@ def scores(sigma: float, mu: float, samples: int, seed: int) -> tuple[np.ndarray
 def test_twenty_thousand_samples_a_side_catch_a_sigma_ten_per_cent_off() -> None:
     """The figure that is promised, measured: 200 noises of 0.9 sigma, all of them rejected."""
     caught = sum(
-        compare(*scores(0.9, 2.5, 20_000, seed), 0.0, ALPHA).low > 2.5 for seed in range(200)
+        estimate_separation(*scores(0.9, 2.5, 20_000, seed), 0.0, ALPHA).low > 2.5
+        for seed in range(200)
     )
     wasteful = sum(
-        compare(*scores(1.1, 2.5, 20_000, seed), 0.0, ALPHA).high < 2.5 for seed in range(200)
+        estimate_separation(*scores(1.1, 2.5, 20_000, seed), 0.0, ALPHA).high < 2.5
+        for seed in range(200)
     )
 
     assert caught >= 198
@@ -49,7 +57,9 @@ def test_twenty_thousand_samples_a_side_catch_a_sigma_ten_per_cent_off() -> None
 
 def test_noise_as_promised_is_never_rejected() -> None:
     """A chance of two in a thousand million is not met in a thousand tries, on either side."""
-    found = [compare(*scores(1.0, 2.5, 20_000, seed), 0.0, ALPHA) for seed in range(500)]
+    found = [
+        estimate_separation(*scores(1.0, 2.5, 20_000, seed), 0.0, ALPHA) for seed in range(500)
+    ]
 
     assert all(one.low <= 2.5 <= one.high for one in found)
 
@@ -66,10 +76,12 @@ def test_the_bounds_of_a_rate_fail_as_seldom_as_they_say() -> None:
 def test_the_noise_itself_shows_five_per_cent(error: float) -> None:
     """Who knows the readings sees more than who does not: 40,000 draws are enough."""
     noise = np.random.default_rng(3).normal(0, error, 40_000)
-    found = variance(noise, ALPHA)
+    found = bound_variance(noise, ALPHA)
 
     assert not found.low <= 1 <= found.high
-    assert variance(noise / error, ALPHA).low <= 1 <= variance(noise / error, ALPHA).high
+    assert (
+        bound_variance(noise / error, ALPHA).low <= 1 <= bound_variance(noise / error, ALPHA).high
+    )
 
 
 def whole(values: np.ndarray) -> np.ndarray:
@@ -79,7 +91,7 @@ def whole(values: np.ndarray) -> np.ndarray:
 def test_noise_of_its_own_law_fits() -> None:
     """In a hundred samples of the right noise, none near the edge."""
     chances = [
-        misfit(whole(np.random.default_rng(seed).normal(0, SIGMA, 20_000)), SIGMA, 40)[0]
+        compute_p_value(whole(np.random.default_rng(seed).normal(0, SIGMA, 20_000)), SIGMA, 40)[0]
         for seed in range(100)
     ]
 
@@ -145,7 +157,7 @@ def test_a_block_that_two_frames_are_made_of_is_counted() -> None:
     blocks = Blocks()
     for frame, drawn in ((b"one", b"\1"), (b"one", b""), (b"two", b"\2"), (b"three", b"\1")):
         if drawn:
-            blocks.heard(KEY, drawn)
+            blocks.add_block(KEY, drawn)
         blocks.publish(frame)
 
     assert blocks.twice == 1
@@ -154,7 +166,7 @@ def test_a_block_that_two_frames_are_made_of_is_counted() -> None:
 def test_a_frame_for_which_no_number_was_drawn_is_counted() -> None:
     """One block holds seven draws of a place; a draw that serves two Rounds opens no new block."""
     tape = entropy.Tape(b"own")
-    with listen(tape) as blocks:
+    with record_blocks(tape) as blocks:
         stream = entropy.keyed(KEY, "n", 1, 1, 0)
         for frame, draws in ((b"one", 1), (b"two", 2), (b"three", 0), (b"one", 0)):
             for _ in range(draws):
@@ -197,7 +209,7 @@ def test_every_mechanism_says_how_its_devices_are_asked(mechanism: Any) -> None:
     for mode, round in asked.list_modes(mechanism.plan(query, ())):
         device = Device(round, bytes(range(32)), sensors=asked.SENSORS)
         _, signed = sign_round_as(round, 1)
-        frame = device.answer(signed, device.seen(1))
+        frame = device.answer(signed, device.make_readings(1))
 
         assert (device.mode, asked.find_mode(round)) == (mode, mode)
         assert frame is not None, device.node.refusal

@@ -24,7 +24,7 @@ from edge.mechanisms import disk, summing
 from edge.mechanisms import quadtree as device
 from edge.mechanisms.thermal import Params
 from gateway.audit.arithmetic import finite, readings, sensitivity
-from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh
+from gateway.audit.arithmetic.finite import Span, SplitError, Worst, weigh_answers
 from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Verbs, find_mechanism
@@ -68,7 +68,7 @@ def test_the_worst_ratio_is_over_all_pairs_and_all_answers() -> None:
     worst = Worst()
     for law in laws:
         worst.add(law)
-    assert worst.ratio() == (3, "b")
+    assert worst.find_worst_ratio() == (3, "b")
     assert all(
         max(one[key] / other[key], other[key] / one[key]) < 3
         for one, other in pairwise(laws)
@@ -76,7 +76,7 @@ def test_the_worst_ratio_is_over_all_pairs_and_all_answers() -> None:
     )
 
     worst.add({"a": 10})
-    assert worst.ratio() == (math.inf, "b")
+    assert worst.find_worst_ratio() == (math.inf, "b")
 
 
 # Runs of equal answers: the exact law of a draw from more numbers than can be tried.
@@ -147,7 +147,7 @@ def test_a_program_of_any_steps_has_the_law_that_each_number_by_itself_gives(
     def program(rng: Any) -> Any:
         return worked(rng.below(size), what)
 
-    found = weigh(program)
+    found = weigh_answers(program)
 
     assert (found.law, found.broken) == (one_by_one(program), "")
 
@@ -173,7 +173,7 @@ def test_one_number_alone_that_is_answered_otherwise_is_found(value: int) -> Non
         u = rng.below(1 << 60)
         return "door" if u == value else "near" if u < 2000 else "far"
 
-    found = weigh(program)
+    found = weigh_answers(program)
 
     assert found.law.get("door") == 1
     assert (sum(found.law.values()), found.broken) == (1 << 60, "")
@@ -186,12 +186,12 @@ def test_a_program_that_tells_a_span_from_a_number_is_found_at_the_ends() -> Non
     def program(rng: Any) -> str:
         return "number" if isinstance(rng.below(1000), int) else "span"
 
-    assert weigh(program).broken
+    assert weigh_answers(program).broken
 
 
 def test_a_program_with_more_runs_than_can_be_followed_is_no_law() -> None:
     """It would go on for years, or a part of it would be taken for the whole."""
-    assert weigh(lambda rng: int(rng.below(1 << 40)) & 1, most=50).broken
+    assert weigh_answers(lambda rng: int(rng.below(1 << 40)) & 1, most=50).broken
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_a_program_with_more_runs_than_can_be_followed_is_no_law() -> None:
 )
 def test_what_is_no_program_of_one_draw_is_not_taken_for_one(program: Any) -> None:
     """Its law would be wrong without a word."""
-    found = weigh(program)
+    found = weigh_answers(program)
 
     assert found.broken or found.total != sum(found.law.values()) or not found.total
 
@@ -248,7 +248,7 @@ def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
     until_s = STAR.day.until_s
     stand = respond(STAR, 0.2, through_walls=False)
     moved = respond_day(STAR, 0.2, [until_s], through_walls=False)
-    found = sensitivity.longest(STAR, stand, until_s, 2, np.random.default_rng(1))
+    found = sensitivity.find_clearest_paths(STAR, stand, until_s, 2, np.random.default_rng(1))
 
     assert stand.doors == "no door moving"
     assert round(found.joint, 2) == 1.10
