@@ -100,7 +100,7 @@ def price(limits, exponent, variance):
             "with more noise" % variance
         )
     cost, noise = align_grains(NANO * limits.square, limits.exponent, 2 * variance, exponent)
-    return -(-cost // noise)
+    return -(cost // -noise)
 
 
 def to_bytes(limits):
@@ -455,12 +455,12 @@ class Files:
     """Files in a folder: `name`.0 to `name`.2, at most 254 bytes each."""
 
     def __init__(self, folder, name):
-        self._start = "%s/%s." % (folder, name)
+        self._paths = ["%s/%s.%d" % (folder, name, i) for i in range(COUNT)]
 
     def read(self, i):
         """Return what slot i holds; OSError where it cannot be read."""
-        return read_whole(self._start + str(i), PAGE)
+        return read_whole(self._paths[i], PAGE)
 
     def write(self, i, data):
         """Write slot i through to the medium; OSError where it cannot be written."""
-        write_durably(self._start + str(i), data)
+        write_durably(self._paths[i], data)

@@ -29,15 +29,14 @@ def sha256(data):
     return hashlib.sha256(data).digest()
 
 
-def hmac_sha256(key, *parts):
-    """Return the 32-byte HMAC-SHA256 of joined parts (RFC 2104); boards have no `hmac` module.
+def hmac_sha256(key, data):
+    """Return the 32-byte HMAC-SHA256 of data (RFC 2104); boards have no `hmac` module.
 
     key: bytes, or what `hmac_pads` made of them, for a key that is used often.
     """
     inner, outer = key if isinstance(key, tuple) else hmac_pads(key)
     hashed = hashlib.sha256(inner)
-    for part in parts:  # none is copied
-        hashed.update(part)
+    hashed.update(data)
     inner = hashed.digest()
     hashed = hashlib.sha256(outer)
     hashed.update(inner)

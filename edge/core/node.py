@@ -234,7 +234,7 @@ class Ahead:
         self._budget = budget
         self._epoch = budget.epoch
         self._noise = None
-        self._for = None  # the mechanism, the variance and the tables that it was drawn for
+        self._for = None  # the variance and the tables' bits that it was drawn for
         self._tables = self._tables_for = None
         if identity.mode == "sealed":  # one stream for the whole boot, never repeated
             stamp = budget.epoch.to_bytes(8, "big")
@@ -253,14 +253,15 @@ class Ahead:
         """
         if self.seq != self._budget.frames:  # another node was here
             self.seq, self._noise = self._budget.frames, None
-        if self._noise is None or self._for != (mechanism.NAME, variance, table_bits):
+        law = variance, table_bits
+        if self._noise is None or self._for != law:
             self._noise = None  # a draw that breaks off must not leave what another needs
             self.drawn += 1
             self.build(variance, table_bits)
             more = () if self._tables is None else (self._tables,)
             stream = self._stream()
             self._noise = mechanism.draw(variance, self._identity.sensors, stream, *more)
-            self._for = (mechanism.NAME, variance, table_bits)
+            self._for = law
 
     def build(self, variance, table_bits):
         """Have the tables that noise is drawn from, or none; MemoryError where they do not fit."""

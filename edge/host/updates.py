@@ -18,7 +18,7 @@ UNIT = 4096  # bytes of flash: what littlefs gives a file at least, and half of 
 def update_key(root, site, name, key_id):
     """Return the key of a device's manifests, for this enrolment of it."""
     own = derive(root, b"heatveil-update-v1")
-    return hmac_sha256(own, ("%s/%s" % (site, name)).encode(), key_id)
+    return hmac_sha256(own, ("%s/%s" % (site, name)).encode() + key_id)
 
 
 def pack_index(files):

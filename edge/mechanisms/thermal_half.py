@@ -24,7 +24,7 @@ Params = namedtuple(
 )
 
 PARAMS = 7  # how many: MicroPython's namedtuple does not tell. One more asks for tables: `table`
-_EXPONENT, _LOW, _HIGH, _VARIANCE = 1, 2, 3, 4  # where some stand: who needs one makes no Params
+_SENSORS, _EXPONENT, _LOW, _HIGH, _VARIANCE = 0, 1, 2, 3, 4  # where some stand: who needs one makes no Params
 MARGIN = 16  # standard deviations of noise that fit the frame: beyond, with 1e-57, it is clipped
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 
@@ -90,15 +90,15 @@ def veil(round, reading, noise):
     Clamping a reading brings two readings no further apart, and clipping the sum to the
     frame looks at public numbers only, so neither costs privacy.
     """
-    params = params_of(round)
+    params = round.params
     values = check_whole(reading.values, len(noise))
     last = reading.sensor + len(values) - 1
-    if not 0 <= reading.sensor <= last < params.sensors:
+    if not 0 <= reading.sensor <= last < params[_SENSORS]:
         raise ValueError(
             "sensor %d is not in round %d, which has sensors 0 to %d"
-            % (last if reading.sensor >= 0 else reading.sensor, round.number, params.sensors - 1)
+            % (last if reading.sensor >= 0 else reading.sensor, round.number, params[_SENSORS] - 1)
         )
-    low, high, most = params.low, params.high, (1 << (bits(round) - 1)) - 1
+    low, high, most = params[_LOW], params[_HIGH], (1 << (bits(round) - 1)) - 1
     least = -most
     payload = [reading.sensor] + noise
     for i in range(len(values)):
