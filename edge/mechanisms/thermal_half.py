@@ -77,11 +77,13 @@ def draw(variance, count, rng, source=None):
 
     source: tables of this variance, of `table.find_tables`, or None for exact noise.
     """
+    noise = [0] * count
     if source is not None:
-        noise = [0] * count
         source.fill(noise, rng)
-        return noise
-    return [dgauss(variance, 1, rng) for _ in range(count)]
+    else:
+        for i in range(count):
+            noise[i] = dgauss(variance, 1, rng)
+    return noise
 
 
 def veil(round, reading, noise):
