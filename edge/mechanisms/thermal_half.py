@@ -24,7 +24,8 @@ Params = namedtuple(
 )
 
 PARAMS = 7  # how many: MicroPython's namedtuple does not tell. One more asks for tables: `table`
-_SENSORS, _EXPONENT, _LOW, _HIGH, _VARIANCE = 0, 1, 2, 3, 4  # where some stand: who needs one makes no Params
+# Where some stand: who needs one makes no Params.
+_SENSORS, _EXPONENT, _LOW, _HIGH, _VARIANCE = 0, 1, 2, 3, 4
 MARGIN = 16  # standard deviations of noise that fit the frame: beyond, with 1e-57, it is clipped
 EXPONENTS = 64  # grains between 2**-64 and 2**64 kelvin; more is an attack on the memory
 
