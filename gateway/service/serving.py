@@ -371,10 +371,6 @@ class Service:
         """Make `run_rounds` return soon. An open round stays open, for the next start."""
         self._campaign.stop()
 
-    def list_last_events(self) -> dict[str, telling.Event]:
-        """Return the last event of each kind, for a page that was opened just now."""
-        return dict(self._teller.last)
-
     @property
     def identity(self) -> Identity:
         """What says whether the store still is the one that was opened."""
