@@ -106,8 +106,8 @@ def check_sums(board: Any) -> object:
         (
             selftest.compare_frame,
             "mechanisms/thermal_half.py",
-            "high) + noise",
-            "high) + 2 * noise",
+            ") + noise[",
+            ") + 2 * noise[",
         ),
         (
             selftest.compare_answers,
