@@ -133,7 +133,7 @@ def test_who_interrupts_it_finds_nothing_left(
 ) -> None:
     """Ctrl-C in the middle of the day, or while a file is half written."""
     path = written()
-    stopped = (run, "read_day") if where == "living" else (picture, "draw")
+    stopped = (run, "read_day") if where == "living" else (picture, "draw_day")
     monkeypatch.setattr(*stopped, Mock(side_effect=KeyboardInterrupt))
     results = "--out", path.with_name("a.npz"), "--plot", path.with_name("a.png")
     said = heatveil("simulate", path, *results)
