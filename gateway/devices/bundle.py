@@ -13,9 +13,9 @@ partition (MicroPython 1.25 or later) a board runs them in place:
     mpremote romfs deploy edge.romfs
 
 What a board is given takes less heap than our sources say: sentences lie in edge/words.txt, from
-which `edge.words` reads one when it is said, and private names and those of local variables are
-short, so that the table of names that a board holds is small. Docstrings are left out, and no
-statement is added, left out or moved.
+which `edge.words` reads one when it is said, and private names, those of local variables and of
+arguments that nobody passes by name are short, so that the table of names that a board holds is
+small. Docstrings are left out, and no statement is added, left out or moved.
 
 Source: MicroPython's `extmod/vfs_rom.c`, whose comment is the specification of the image.
 """
@@ -217,6 +217,8 @@ def shrink_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return sources that do what these do in less heap, and the file of their sentences."""
     out = {path: sources[path] for path in [YOURS] if path in sources}  # for who reads it
     trees = {path: ast.parse(data) for path, data in sources.items() if path not in out}
+    inside = [node for tree in trees.values() for node in ast.walk(tree)]
+    passed = {node.arg for node in inside if isinstance(node, ast.keyword) and node.arg}
     for tree in trees.values():
         _drop_docstrings(tree)
     if VIPER in trees:  # its names are what its compiler takes
@@ -224,7 +226,7 @@ def shrink_sources(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     moved = {WORDS: extract_sentences(trees)} if SPEAKER in sources else {}
     shorten_names(trees, set(PRIVATE.findall(b" ".join(out.values()).decode())))
     for tree in trees.values():
-        shorten_locals(tree)
+        shorten_locals(tree, passed)
     return out | moved | {path: format_module(tree).encode() for path, tree in trees.items()}
 
 
@@ -363,21 +365,29 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
                 setattr(node, field, short[name])
 
 
-def shorten_locals(tree: ast.Module) -> None:
-    """Give what a function keeps for itself short names, the same ones in every function."""
+def shorten_locals(tree: ast.Module, passed: set[str]) -> None:
+    """Give what a function keeps for itself short names, the same ones in every function.
+
+    Arguments, too, but for those that have a default or are passed by name.
+    """
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     parts = [*tree.body, *[part for made in classes for part in made.body]]
     for made in [part for part in parts if isinstance(part, kinds)]:
-        inside = list(ast.walk(made))
+        inside = [node for part in made.body for node in ast.walk(part)]
         names = [node for node in inside if isinstance(node, ast.Name)]
-        kept = {name for node, _, name in _names(made) if not isinstance(node, ast.Name)}
-        own = {node.id for node in names if isinstance(node.ctx, ast.Store)} - kept
+        needed = made.args.args[: len(made.args.args) - len(made.args.defaults)]
+        others = {name for node, _, name in _names(made) if not isinstance(node, ast.Name)}
+        kept = passed | (others - {node.arg for node in needed})
+        own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        own = (own | {node.arg for node in needed}) - kept
         taken = kept | {node.id for node in names}
         free = (new for i in count() if (new := f"_{i}") not in taken)
         short = {name: next(free) for name in sorted(own)}
         for node in names:
             node.id = short.get(node.id, node.id)
+        for node in needed:
+            node.arg = short.get(node.arg, node.arg)
 
 
 def _drop_docstrings(tree: ast.Module) -> None:

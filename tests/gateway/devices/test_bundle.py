@@ -49,6 +49,15 @@ def test_names_are_swapped_without_a_tuple() -> None:
     assert text == "while a:\n    a, b = b, f(a, (a, b))\nnone = ()\n"
 
 
+def test_arguments_are_short_but_where_somebody_passes_them_by_name() -> None:
+    """So is what has a default, for whoever leaves one out names the next."""
+    text = "def f(first, named, at=1, *, only):\n    first.at = [named, at, only, first]\n"
+    tree = ast.parse(text)
+    bundle.shorten_locals(tree, {"named"})
+
+    assert ast.unparse(tree) == text.replace("first", "_0").strip()
+
+
 @pytest.mark.parametrize("held", [None, b"", b"\n\n\n"], ids=["lost", "empty", "cut"])
 def test_a_refusal_is_never_empty(tmp_path: Path, held: bytes | None) -> None:
     """Whoever refuses says why, and who says nothing answers: a file may be lost or cut short."""
