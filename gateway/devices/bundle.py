@@ -386,8 +386,8 @@ def shorten_locals(tree: ast.Module, passed: set[str]) -> None:
         short = {name: next(free) for name in sorted(own)}
         for node in names:
             node.id = short.get(node.id, node.id)
-        for node in needed:
-            node.arg = short.get(node.arg, node.arg)
+        for argument in needed:
+            argument.arg = short.get(argument.arg, argument.arg)
 
 
 def _drop_docstrings(tree: ast.Module) -> None:

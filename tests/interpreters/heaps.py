@@ -169,7 +169,8 @@ def built(folder: Path) -> dict[str, str]:
     bundle.write_files(folder / "source", bundle.shrink_sources(sources))
     bundle.write_release(folder / "mpy", compiled)
     (folder / "edge.romfs").write_bytes(bundle.make_romfs_image(compiled))
-    path = "import sys\nsys.path[:] = [%r, '.frozen']\ndel sys\n"
+    # From there, for the names of files are held, too, and a board's are as short.
+    path = "import os, sys\nos.chdir(%r)\nsys.path[:] = ['', '.frozen']\ndel os, sys\n"
     return {
         "source": path % str(folder / "source"),
         "mpy": path % str(folder / "mpy"),

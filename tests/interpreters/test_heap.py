@@ -163,7 +163,7 @@ def test_what_is_forgotten_gives_its_memory_back(need, forms, tmp_path: Path, fo
 BROKEN_OFF = """
 import sys
 from edge.core.compat import forget
-sys.path.append(".")
+sys.path.append(FOLDER)
 try:
     import pack.broken
 except MemoryError:
@@ -179,7 +179,7 @@ def test_a_module_whose_load_broke_off_is_forgotten(need, forms, tmp_path: Path)
     (tmp_path / "pack").mkdir()
     (tmp_path / "pack/__init__.py").touch()
     (tmp_path / "pack/broken.py").write_text("held = 1\nraise MemoryError\n")
-    script = forms["source"] + BROKEN_OFF
+    script = f"FOLDER = {str(tmp_path)!r}\n" + forms["source"] + BROKEN_OFF
 
     assert heaps.run(need("micropython-i386"), script, 128, tmp_path) == [[1], [0]]
 
