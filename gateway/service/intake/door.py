@@ -40,23 +40,16 @@ _TAIL = re.compile(rb"\x05" + _COUNTER, re.DOTALL)
 _LARGEST = 1 << 48  # counters are below it
 
 
-def begin_mac(key: bytes, topic: str) -> hmac.HMAC:
-    """Return the MAC of a message on this topic as far as it is the same for all of them."""
+def make_mac_prefix(topic: str) -> bytes:
+    """Return what the MAC of a message on this topic is made over, before the message."""
     name = topic.encode()
-    return hmac.new(key, len(name).to_bytes(2, "big") + name, "sha256")
+    return len(name).to_bytes(2, "big") + name
 
 
-def finish_mac(begun: hmac.HMAC, message: bytes) -> bytes:
-    """Return the MAC of a message; `begun` serves the next one, too, in half the time."""
-    mac = begun.copy()
-    mac.update(message)
-    return mac.digest()[: wire.MAC_BYTES]
-
-
-def has_valid_mac(frame: bytes, begun: hmac.HMAC) -> bool:
-    """Return whether the MAC holds, of a key and topic as `begin_mac` has them."""
-    mac = finish_mac(begun, frame[: -wire.MAC_BYTES])
-    return hmac.compare_digest(mac, frame[-wire.MAC_BYTES :])
+def has_valid_mac(frame: bytes, key: bytes, before: bytes) -> bool:
+    """Return whether the MAC holds; before is the topic's `make_mac_prefix`."""
+    mac = hmac.digest(key, before + frame[: -wire.MAC_BYTES], "sha256")
+    return hmac.compare_digest(mac[: wire.MAC_BYTES], frame[-wire.MAC_BYTES :])
 
 
 def read_report(frame: bytes, sender: str) -> Any:
@@ -79,11 +72,11 @@ def read_report(frame: bytes, sender: str) -> Any:
     return Report(name, sender, epoch, seq, [sensor, *values])
 
 
-def make_receipt(epoch: int, seq: int, taken: bool, begun: hmac.HMAC) -> bytes:
-    """Return what `edge.host.post.pack_receipt` does, of a key and topic as in `begin_mac`."""
+def make_receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> bytes:
+    """Return what `edge.host.post.pack_receipt` does; before is the topic's `make_mac_prefix`."""
     body = b"".join((b"\xa4\x00\x01\x01", _head(seq), b"\x02", _head(epoch), b"\x03"))
     body += b"\x01" if taken else b"\x00"
-    return body + finish_mac(begun, body)
+    return body + hmac.digest(key, before + body, "sha256")[: wire.MAC_BYTES]
 
 
 def _whole(head: bytes, major: int = 0) -> int:
@@ -119,16 +112,16 @@ class Arrival(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """A device whose topic this is, and the MAC of its frames as `begin_mac` has it."""
+    """A device whose topic this is, and what the MAC of its frames begins with."""
 
     device: Device
-    mac: hmac.HMAC
+    before: bytes
 
 
 def map_senders(devices: Devices) -> dict[str, Sender]:
     """Return the devices of a site by the topics of their reports."""
     topics = {wire.topic(devices.site, name, "data"): one for name, one in devices.by_name.items()}
-    return {topic: Sender(one, begin_mac(one.mac_key, topic)) for topic, one in topics.items()}
+    return {topic: Sender(one, make_mac_prefix(topic)) for topic, one in topics.items()}
 
 
 def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
@@ -137,7 +130,7 @@ def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
     name = find_device_name(topic)
     device = devices.by_name.get(name)
     if topic == wire.topic(devices.site, name, "data") and device is not None:
-        return open_report(message, name, Sender(device, begin_mac(device.mac_key, topic)))
+        return open_report(message, name, Sender(device, make_mac_prefix(topic)))
     return explain_unknown_topic(message, devices)
 
 
@@ -165,10 +158,10 @@ def explain_unknown_topic(message: Message, devices: Devices) -> DeadLetter:
 def open_report(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     """Return the report in a message on a device's topic, or why it is not genuine."""
     topic, payload, *_ = message
-    device, mac = sender
+    device, before = sender
     if not wire.MAC_BYTES < len(payload) <= post.REPORT_BYTES:
         kind = "oversized" if len(payload) > wire.MAC_BYTES else "garbled"
-    elif not has_valid_mac(payload, mac):
+    elif not has_valid_mac(payload, device.mac_key, before):
         kind = "forged"
     else:
         kind = ""

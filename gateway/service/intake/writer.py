@@ -16,7 +16,6 @@ again and again would else fill our memory with what the broker has not acknowle
 """
 
 import gc
-import hmac
 import threading
 import time
 from collections import Counter, defaultdict, deque
@@ -38,7 +37,7 @@ from ..mqtt.connection import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from .door import Door, Guard, Sifted, begin_mac, make_receipt
+from .door import Door, Guard, Sifted, make_mac_prefix, make_receipt
 from .judge import (
     Foresight,
     Numbers,
@@ -235,18 +234,18 @@ class ReceiptPacker:
 
     def __init__(self, devices: Devices) -> None:
         self._surely_s: dict[str, float] = {}
-        self._ways: dict[str, tuple[str, hmac.HMAC]] = {}
+        self._ways: dict[str, tuple[str, bytes, bytes]] = {}
         for name, device in devices.by_name.items():
             topic = wire.topic(devices.site, name, "receipt")
-            self._ways[name] = topic, begin_mac(device.config_key, topic)
+            self._ways[name] = topic, device.config_key, make_mac_prefix(topic)
 
     def pack_receipts(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
         """Return the topics of receipts and their bytes, of devices that are still enrolled."""
         said = []
         for name, epoch, seq, taken in receipts:
             if way := self._ways.get(name):
-                topic, begun = way
-                said.append((topic, make_receipt(epoch, seq, taken, begun)))
+                topic, key, before = way
+                said.append((topic, make_receipt(epoch, seq, taken, key, before)))
         return said
 
     def split_by_qos(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:
