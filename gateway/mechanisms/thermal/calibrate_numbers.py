@@ -73,6 +73,7 @@ from recovery.thermal.noise import make_follower
 from recovery.thermal.query import cell_m, protected_cells, standing_room, unknown_physics
 from recovery.thermal.seen import sensors_m
 
+from ...faults import OperatorFault
 from ...output import Stage, format_duration
 from ...settings.windows import DAYS, count_windows, list_cadences
 from ..flags import convert_recovery_faults
@@ -373,10 +374,10 @@ def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
 def _try_windows(query: Query, planned: TriedMaps | None, stage: Stage) -> list[dict[str, Any]]:
     """Return how maps fare in other windows if a week of them costs as much as one does planned.
 
-    None is tried where that takes too long, or where the formula as printed makes the noise:
-    its epsilons do not add up.
+    None is tried where that takes too long, or where nothing is promised of a week: by the formula
+    as printed epsilons do not add up, and with noise from tables delta is not kept for so long.
     """
-    if planned is None or query.calibration != "exact":
+    if planned is None or (query.calibration, query.sampler) != ("exact", "exact"):
         return []
     made, delta = thermal.calibrate_query(query), check_ratio(exact_delta(query), "delta")
     week, rows = count_windows(7, query.window_h) * query.readings * Fraction(*made.rho), []
@@ -388,10 +389,10 @@ def _try_windows(query: Query, planned: TriedMaps | None, stage: Stage) -> list[
             if least < 1:
                 continue
             epsilon = least / 1000
-            found = try_maps(replace(query, epsilon=(least, 1000)), stage)
-            if found is None:
-                return []
-            tried = found
+            try:  # as quick as what is planned
+                tried = try_maps(replace(query, epsilon=(least, 1000)), stage) or planned
+            except OperatorFault:  # more noise than a report carries, say
+                continue
         row = {"window_h": hours, "epsilon": epsilon, "off": tried.off}
         rows.append(row | {"standard_error": tried.standard_error})
     return rows

@@ -220,6 +220,9 @@ def test_longer_windows_at_the_cost_of_one_week_are_told_with_their_maps(
     assert costs == pytest.approx([costs[1]] * 3, rel=0.002)
     assert max(costs) <= costs[1] * (1 + 1e-9)
     assert f"Where a week may cost epsilon {round_up(costs[1], 4)}" in plain.out
+    monkeypatch.setenv("HEATVEIL_ROUNDS__SAMPLER", "table")  # of whose week nothing is promised
+    tables = heatveil("calibrate", site, "--json")
+    assert (tables.status, json.loads(tables.out)["same_week"]) == (0, [])
 
 
 @pytest.mark.long
