@@ -26,6 +26,7 @@ from gateway.store.reader import Reader
 from gateway.store.store import Store
 from gateway.web.server import Page
 from tests import processes
+from tests.processes import find_free_port
 
 Heatveil = Callable[..., Any]
 
@@ -124,7 +125,8 @@ def test_a_new_deployment_is_told_its_next_command_and_no_more(
 ) -> None:
     """One thing at a time, in the order in which they are made; what is wrong by itself stays."""
     path = tmp_path / "site.toml"
-    path.write_text(config.make_sample().replace("[page]", "[page]\ntoken_file = 'none'"))
+    text = config.make_sample().replace("port = 8080", f"port = {find_free_port()}")
+    path.write_text(text.replace("[page]", "[page]\ntoken_file = 'none'"))
     found = []
     for words in (None, ("enrol", "--config", path), ("broker", "init", "--config", path)):
         made = heatveil(*words) if words else None

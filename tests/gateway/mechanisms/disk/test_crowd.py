@@ -19,6 +19,7 @@ from gateway.mechanisms.worlds import FleetInputs, Inputs
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
 from recovery.disk import plan
+from tests.processes import find_free_port
 
 query = partial(parse_query, find_mechanism("disk"))
 
@@ -173,6 +174,7 @@ def test_the_commands_go_together(square: Deployment, tmp_path: Path, heatveil: 
     path = tmp_path / "site.toml"
     text = path.read_text().replace("port = 8883", "port = 1883").replace("ca_file", "# ca_file")
     text = text.replace("username", "# username").replace("password_file", "# password_file")
+    text = text.replace("port = 8080", f"port = {find_free_port()}")
     path.write_text(text.replace("# insecure", "insecure"))
     assert heatveil("enrol", "--config", path).out.startswith("3 devices are enrolled")
 
