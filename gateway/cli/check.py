@@ -190,8 +190,8 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
             "store",
             f"this file promises {unit.format_rho(budget, 6)} in all, and "
             f"{float(unit.convert(least)):.6g} was promised before: once a gateway has started "
-            "with it, no larger promise is taken on this database any more. If it "
-            "was meant as a trial, copy the folder first",
+            "with it, no larger promise is taken on this database any more. For a trial make "
+            "another folder, with keys of its own",
         )
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"
