@@ -250,6 +250,9 @@ def _keep(
             log.error("another gateway took over the database while this one could not reach it")
             if lost is not None:
                 lost()
+    if connection is not None:  # by itself the server sees a moment later that we have gone
+        with suppress(DBAPIError):
+            connection.scalar(text("SELECT pg_advisory_unlock_all()"))
     _let_go(connection)
 
 
