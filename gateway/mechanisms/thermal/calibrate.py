@@ -24,7 +24,7 @@ from ...faults import OperatorFault
 from ...output import Stage, check_writable, format_duration, write_all
 from ..flags import convert_plan_faults
 from ..worlds import Calibrated
-from .calibrate_numbers import SCHEMA, compute_numbers, format_map_line
+from .calibrate_numbers import SCHEMA, compute_numbers, describe_tried_map, format_map_line
 from .deployment import WIDER, plan_first_round
 from .words import format_chance
 
@@ -129,17 +129,14 @@ def _same_week(query: Query, numbers: dict[str, Any]) -> list[str]:
     if not numbers["same_week"]:
         return []
     own = next(row for row in numbers["trade"] if row["window_h"] == query.window_h)
-    unit = " m" if query.grid.cell_mm else " of the side"
     lines = [
         "",
         f"  Where a week may cost epsilon {round_up(own['epsilon_week'], 4)}, as planned:",
-        "  window   epsilon for one   its map is off by",
+        "  window   epsilon for one   its map",
     ]
     for row in numbers["same_week"]:
-        off, error = row["off"], row["standard_error"]
-        give = "" if error is None else f", give or take {error:.1g}"
-        said = "there is hardly one" if off is None else f"{off:.2g}{unit}{give}"
-        lines.append(f"  {row['window_h']} h".ljust(11) + f"{row['epsilon']:<18.4g}{said}")
+        epsilon, said = round_up(row["epsilon"], 4), describe_tried_map(query, row)
+        lines.append(f"  {row['window_h']} h".ljust(11) + f"{epsilon:<18}{said}")
     return lines
 
 

@@ -34,8 +34,9 @@ never rounded to the hopeful side; null is an epsilon that has no bound, of nois
     windows              [{windows, epsilon}]: so many windows one after the other
     window_h, spans      0 for none, and how many windows cover a day, a week, a year
     trade                [{window_h, every_s, readings, sigma, epsilon_week}]
-    same_week            [{window_h, epsilon, off, standard_error}]: a week of such windows costs
-                         what one costs as planned, and this is the map of all readings of one
+    same_week            [{window_h, epsilon, unresolved, off, standard_error, blind}]: a week of
+                         such windows costs what one costs as planned, and this is of the map of
+                         one whole window, as above, told in as many readings as are planned
     converter            {inflation, best_test_right, best_test_right_without_step}
     distances            [{cells, distance, sensitivity, epsilon, best_test_right}], moves up to
     what_if              [{name, said, readings, sensors, walls, spread_m2, intensity_max,
@@ -184,6 +185,23 @@ def format_map_line(query: Query, tried: dict[str, Any] | None, every_s: float |
         f"{tried['estimator']} estimator, {said}); a guess that has seen no data, "
         f"{tried['blind']:.2g}{unit}{none}."
     )
+
+
+def describe_tried_map(query: Query, row: dict[str, Any]) -> str:
+    """Return how far off the maps of a row of `same_week` are, in a few words.
+
+    Where chance may have helped them by as much as they are nearer than a guess, nothing else is
+    said of them.
+    """
+    off, error, blind = row["off"], row["standard_error"] or 0.0, row["blind"]
+    if off is None or is_hardly_better_than_blind(off + 2 * error, blind):
+        return "says next to nothing"
+    cell, unit = cell_m(query.grid), " m" if query.grid.cell_mm else " of the side"
+    near = f"is off by {off:.2g}{unit}, give or take {error:.1g}"
+    if off < cell:
+        near = f"is off by less than a cell, {cell:g}{unit}"
+    none = row["unresolved"]
+    return near + f", where there is one: not in {none} trial{'s' * (none > 1)}" * bool(none)
 
 
 def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float, str]:
@@ -374,10 +392,12 @@ def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
 def _try_windows(query: Query, planned: TriedMaps | None, stage: Stage) -> list[dict[str, Any]]:
     """Return how maps fare in other windows if a week of them costs as much as one does planned.
 
-    None is tried where that takes too long, or where nothing is promised of a week: by the formula
-    as printed epsilons do not add up, and with noise from tables delta is not kept for so long.
+    None is tried where that takes too long, where nothing is promised of a week (by the formula
+    as printed epsilons do not add up, and with noise from tables delta is not kept for so long),
+    or where the room's own level depends on how long a window is.
     """
-    if planned is None or (query.calibration, query.sampler) != ("exact", "exact"):
+    held = query.calibration, query.sampler, query.background
+    if planned is None or held != ("exact", "exact", "recorded"):
         return []
     made, delta = thermal.calibrate_query(query), check_ratio(exact_delta(query), "delta")
     week, rows = count_windows(7, query.window_h) * query.readings * Fraction(*made.rho), []
@@ -385,14 +405,17 @@ def _try_windows(query: Query, planned: TriedMaps | None, stage: Stage) -> list[
         epsilon, tried = float(Fraction(*query.epsilon)), planned
         if hours != query.window_h:
             # Down, so that no week costs more; of how many readings it is a map does not matter.
-            least = math.floor(1000 * zcdp_epsilon(week / count_windows(7, hours), delta))
-            if least < 1:
-                continue
-            epsilon = least / 1000
-            try:  # as quick as what is planned
-                tried = try_maps(replace(query, epsilon=(least, 1000)), stage) or planned
+            most = zcdp_epsilon(week / count_windows(7, hours), delta)
+            grain = 10 ** max(0, 3 - math.floor(math.log10(most)))
+            given = Fraction(math.floor(most * grain), grain)
+            try:
+                found = try_maps(replace(query, epsilon=given.as_integer_ratio()), stage)
             except OperatorFault:  # more noise than a report carries, say
                 continue
-        row = {"window_h": hours, "epsilon": epsilon, "off": tried.off}
-        rows.append(row | {"standard_error": tried.standard_error})
+            if found is None:
+                continue
+            epsilon, tried = float(given), found
+        told = tried._asdict()
+        shown = {name: told[name] for name in ("unresolved", "off", "standard_error", "blind")}
+        rows.append({"window_h": hours, "epsilon": epsilon, **shown})
     return rows

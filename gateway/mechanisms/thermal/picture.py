@@ -24,6 +24,7 @@ from ..panels import Panel, add_colour_bar, draw_window_trade, format_log_ticks
 from ..panels import draw_panels as draw_panels
 from ..summary import format_distance
 from ..worlds import Found, Numbers, Played
+from .calibrate_numbers import describe_tried_map
 from .words import decode_releases, format_epsilon_label, list_facts
 
 # Pictures: the truth, what the wire carried, and what was recovered from it.
@@ -209,9 +210,8 @@ def draw_calibration(query: Query, numbers: dict[str, Any], path: Path) -> None:
     """
     trade, unit = numbers["trade"], "m" if query.grid.cell_mm else "parts of the side"
     maps = {
-        row["window_h"]: f"; at the cost of your week maps are {row['off']:.2g} {unit} off"
+        row["window_h"]: f"; for the cost of your week a map {describe_tried_map(query, row)}"
         for row in numbers["same_week"]
-        if row["off"] is not None
     }
     figure = Figure(layout="constrained", dpi=150, figsize=(7.5, 10.2 if trade else 6.4))
     FigureCanvasAgg(figure)

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,15 @@ import pytest
 from matplotlib.image import imread
 from scipy.optimize import brentq
 
+from edge.core.records import Grid
 from edge.mechanisms.thermal import Params, bits
+from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal import calibrate_numbers
 from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.settings import config
 from recovery.maps.guarantee import round_up
 from recovery.noise.gaussian import zcdp_epsilon
-from recovery.thermal import plan
+from recovery.thermal import Query, plan
 
 Command = Callable[..., Any]
 
@@ -220,9 +223,48 @@ def test_longer_windows_at_the_cost_of_one_week_are_told_with_their_maps(
     assert costs == pytest.approx([costs[1]] * 3, rel=0.002)
     assert max(costs) <= costs[1] * (1 + 1e-9)
     assert f"Where a week may cost epsilon {round_up(costs[1], 4)}" in plain.out
+    off, error = (rows[0][name] for name in ("off", "standard_error"))
+    assert f" is off by {off:.2g} m, give or take {error:.1g}\n" in plain.out
+    assert " is off by less than a cell, 0.25 m\n" in plain.out  # of a week
+    monkeypatch.setenv("HEATVEIL_ROUNDS__HOURS", "08:00-18:00")  # whose note is no JSON
     monkeypatch.setenv("HEATVEIL_ROUNDS__SAMPLER", "table")  # of whose week nothing is promised
     tables = heatveil("calibrate", site, "--json")
     assert (tables.status, json.loads(tables.out)["same_week"]) == (0, [])
+
+
+def test_a_window_without_a_promise_is_left_out_and_a_worthless_map_is_told_as_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever an epsilon is, one that is told is at most what was reckoned, by a thousandth."""
+    query = Query(Grid((40, 1), 100), (20,), 0.5, (1, 100), readings=26, window_h=24)
+    planned = calibrate_numbers.TriedMaps(20, 0, 0.3, 0.02, 1.3, "lasso", 1)
+    asked = list[Query]()
+
+    def tried(other: Query, stage: object) -> calibrate_numbers.TriedMaps:
+        asked.append(other)
+        if len(asked) == 2:
+            raise OperatorFault("no report carries such noise")
+        return planned._replace(unresolved=3, off=1.0)
+
+    monkeypatch.setattr(calibrate_numbers, "try_maps", tried)
+    rows = calibrate_numbers._try_windows(query, planned, lambda what: None)
+    exact, told = (
+        weeks * brentq(lambda rho, e=e: zcdp_epsilon(rho, 1e-5) - e, 1e-12, 1)
+        for weeks, e in ((7, 0.01), (21, rows[0]["epsilon"]))
+    )
+
+    assert [row["window_h"] for row in rows] == [8, 24]
+    assert 0.995 * exact < told <= exact * (1 + 1e-9)
+    assert [calibrate_numbers.describe_tried_map(query, row) for row in rows] == [
+        "is off by 1 m, give or take 0.02, where there is one: not in 3 trials",
+        "is off by 0.3 m, give or take 0.02",
+    ]
+    gateway = {"background": "gateway", "empty_readings": 2, "background_k": 1.0}
+    for other in ({"calibration": "paper"}, gateway):
+        assert calibrate_numbers._try_windows(replace(query, **other), planned, print) == []
+    for worthless in ({"off": None}, {"off": 1.1}, {"standard_error": 0.1}):
+        told_as = calibrate_numbers.describe_tried_map(query, rows[0] | worthless)
+        assert told_as == "says next to nothing"
 
 
 @pytest.mark.long
