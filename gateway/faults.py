@@ -31,6 +31,10 @@ class TakenFault(OperatorFault):
     """Another process has what only one at a time may have."""
 
 
+class UnmadeFault(OperatorFault):
+    """There is no store yet: it is made when a gateway starts."""
+
+
 class ReplacedFault(OperatorFault):
     """The store was taken away, or replaced, under a gateway that runs."""
 

@@ -48,13 +48,15 @@ class PackedNumbers(Sequence[int | None]):
         return isinstance(other, Sequence) and self._unpack() == list(other)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        if not len(self._silent):
-            return self._numbers.astype(dtype or np.int64)
-        if dtype is None or not np.issubdtype(dtype, np.floating):
-            return np.array(self._unpack(), dtype=dtype)
-        found = self._numbers.astype(dtype)
-        found[self._silent] = np.nan
-        return found
+        if copy is False:
+            raise ValueError("packed numbers are unpacked, so there is no array of them to share")
+        if dtype is not None and np.issubdtype(dtype, np.floating):
+            found = self._numbers.astype(dtype)
+            found[self._silent] = np.nan
+            return found
+        if dtype is None and not len(self._silent):
+            return self._numbers.astype(np.int64)
+        return np.array(self._unpack(), dtype=dtype)  # which refuses what does not fit
 
     def _unpack(self) -> list[int | None]:
         found: list[int | None] = self._numbers.tolist()

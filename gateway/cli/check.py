@@ -19,7 +19,7 @@ import typer
 from ..devices.enrol.check import check_devices_fit
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
-from ..faults import DeletedFault, OperatorFault, TakenFault
+from ..faults import DeletedFault, OperatorFault, TakenFault, UnmadeFault
 from ..mechanisms import (
     explain_idle_readings,
     find_for_deployment,
@@ -41,7 +41,6 @@ from ..settings.deployment import Deployment, Mqtt
 from ..store import sqlite
 from ..store.opening import locate_lock, lock_store
 from ..store.places import find_place
-from ..store.reader import MADE
 from . import check_files, flags
 from .check_files import (
     Finding,
@@ -165,7 +164,7 @@ def check_store(deployment: Deployment, query: Any) -> Iterator[Finding]:
         yield make_fault("store", wrong)
     except OperatorFault as wrong:
         # A store that is older, or not made yet, is no fault: the gateway sees to it at its start.
-        later = any(words in str(wrong) for words in ("brings it up to date", MADE))
+        later = isinstance(wrong, UnmadeFault) or "brings it up to date" in str(wrong)
         yield make_note("store", str(wrong)) if later else make_fault("store", wrong)
     yield kept
     if copies := _describe_copies(deployment):

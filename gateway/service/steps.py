@@ -263,9 +263,7 @@ class Steps:
                 log.warning(MAP_WAITS, why=describe_fault(fault))
                 again_s = time.monotonic() + AGAIN_S
         self.show_alive()
-        # Only where nobody has answered here another may have written what came.
-        silent = patient and not (standing and standing.reports)
-        if silent and self.call_until_stored(self.store.find_answered_s, asked.name) is None:
+        if patient and self.call_until_stored(self.store.find_answered_s, asked.name) is None:
             return None
         closed = self.intake.close_round()
         if closed is None:

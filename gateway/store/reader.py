@@ -22,7 +22,7 @@ from edge.core import wire
 from edge.core.records import Guarantee
 from edge.core.window import JUMPED
 
-from ..faults import OperatorFault
+from ..faults import OperatorFault, UnmadeFault
 from ..service.ledger import (
     Ledger,
     Unit,
@@ -143,9 +143,6 @@ class AnswerRow(NamedTuple):
     taken_s: float
 
 
-MADE = "heatveil serve makes it"
-
-
 def open_read_engine(place: Place) -> Engine:
     """Return an engine that only reads, on a store that is there.
 
@@ -179,10 +176,10 @@ def open_read_engine(place: Place) -> Engine:
     return engine
 
 
-def _unmade(place: str, key: str) -> OperatorFault:
-    return OperatorFault(
-        f"there is no store {place} yet, so there is nothing to be read; {MADE}. Start that "
-        f"first, or mend {key} in the deployment file"
+def _unmade(place: str, key: str) -> UnmadeFault:
+    return UnmadeFault(
+        f"there is no store {place} yet, so there is nothing to be read; heatveil serve makes it. "
+        f"Start that first, or mend {key} in the deployment file"
     )
 
 
@@ -337,7 +334,8 @@ class Reader:
 
     def read_units(self) -> PromisedUnits:
         """Return what each charge and each round is told in."""
-        last = select(func.max(rounds.c.number)).join(charges, charges.c.round == rounds.c.name)
+        last = select(rounds.c.number).join(charges, charges.c.round == rounds.c.name)
+        last = last.where(charges.c.device == "").order_by(charges.c.id.desc()).limit(1)
         with self._engine.connect() as connection:
             ended = connection.execute(select(promises).order_by(promises.c.id)).all()
             numbers = [connection.scalar(last.where(charges.c.id <= one.charge)) for one in ended]

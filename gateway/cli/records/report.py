@@ -26,7 +26,6 @@ from ...faults import OperatorFault
 from ...mechanisms import find_for_deployment
 from ...mechanisms.summary import describe_densest_block
 from ...output import check_writable, make_text_writer, write_all
-from ...service.ledger import Unit
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...settings.roomfile import read_floor_lines
@@ -171,14 +170,16 @@ def _summary(seen: Sequence[RoundOfDay], reader: Reader) -> str:
     doubted = sum(isinstance(one.found, Heatmap) and one.found.contradicted for one in seen)
     reports = [one.round.reports or 0 for one in seen]
     low, high = min(reports), max(reports)
-    units, spent = reader.read_units(), defaultdict[Unit, Fraction](Fraction)
-    for one in seen:  # prices of different promises are not added up
-        spent[units.find_for_round(one.round.number)] += one.round.rho
+    units, spent = reader.read_units(), defaultdict[int, Fraction](Fraction)
+    for one in seen:  # each promise by itself, whose first round it is known by
+        spent[units.find_first_round(one.round.number)] += one.round.rho
     lines = {
         "Rounds": f"{len(seen)}, from {_clock(seen[0].round)} to {_clock(seen[-1].round)}",
         "Maps": f"{drawn}" + f", {doubted} of them not to be trusted" * bool(doubted),
         "Answers": f"{low}{f' to {high}' * (low < high)} a round, of {seen[-1].round.enrolled}",
-        "Privacy budget used": " and ".join(one.format_rho(rho) for one, rho in spent.items()),
+        "Privacy budget used": " and ".join(
+            units.find_for_round(first).format_rho(rho) for first, rho in spent.items()
+        ),
     }
     return "".join(f"<dt>{key}</dt><dd>{escape(value)}</dd>" for key, value in lines.items())
 

@@ -184,28 +184,37 @@ def test_what_a_round_cost_is_told_in_the_unit_of_its_own_promise(
 ) -> None:
     """An epsilon of 0.7 stays that, whatever is promised afterwards.
 
-    In the unit of the next it were 0.35: the same rho, and half of what was given away.
+    In the unit of the next it were 0.35: the same rho, and half of what was given away. And what
+    two promises cost is not added up, be they alike.
     """
-    assert heatveil("ledger", "--config", square, "--end-promise", "--yes").status == 0
-    square.write_text(square.read_text().replace('epsilon = "7/1"', 'epsilon = "14/1"'))
-    ask_rounds(square, 4)
+    end = "ledger", "--config", square, "--end-promise", "--yes"
+    for number, (was, wished) in ((4, ("7", "14")), (5, ("14", "7"))):
+        assert heatveil(*end).status == 0
+        square.write_text(square.read_text().replace(f'"{was}/1"', f'"{wished}/1"'))
+        ask_rounds(square, number)
     said = heatveil("ledger", "--config", square).out
     out = tmp_path / "ledger.jsonl"
     words = ("export", "--config", square, "--out", out, "--what", "ledger")
     assert heatveil(*words).status == 0
     with open_reader(config.load_deployment(square)) as reader:
-        parts = Parts(reader=reader)
+        parts, units = Parts(reader=reader), reader.read_units()
         rounds = operations.rounds(parts, Paged()).rounds
         charges = operations.ledger(parts, Paged()).charges
 
+    assert [units.find_first_round(number) for number in range(1, 7)] == [1, 1, 1, 4, 5, 5]
     assert re.findall(r"round (\d) .*  epsilon (.*)", said) == [
+        ("5", "0.7"),
         ("4", "1.4"),
         *((str(number), "0.7") for number in (3, 2, 1)),
     ]
     exported = [json.loads(line)["epsilon"] for line in out.read_text().splitlines()]
-    assert exported == ["7/10"] * 3 + ["7/5"]
+    assert exported == ["7/10"] * 3 + ["7/5", "7/10"]
     for told in (rounds, charges):
-        assert [one.rho.epsilon for one in told] == ["7/5"] + ["7/10"] * 3
+        assert [one.rho.epsilon for one in told] == ["7/10", "7/5"] + ["7/10"] * 3
+    assert heatveil(*end).status == 0  # which closes round 5
+    assert heatveil("report", "--config", square, "--out", tmp_path / "day.html").status == 0
+    day = (tmp_path / "day.html").read_text()
+    assert "<dd>epsilon 2.1 and epsilon 1.4 and epsilon 0.7</dd>" in day
 
 
 @pytest.mark.long

@@ -62,6 +62,10 @@ LEAST = -(1 << 63)
         [],
         [None, 0, -1],
         [127, -129, None],
+        [128],
+        [40_000, None],
+        [1 << 31],
+        [-(LEAST + 1)],
         [LEAST, 0],
         [LEAST + 1, -(LEAST + 1)],
         [-LEAST],
@@ -86,6 +90,20 @@ def test_a_release_that_is_kept_for_later_maps_says_what_it_said(values: list[An
     np.testing.assert_array_equal(np.array(there.values), np.array(values))
     seen = [np.array([one.values] * 2, dtype=np.float64) for one in (there, release)]
     np.testing.assert_array_equal(*seen)
+
+
+def test_an_array_of_what_is_kept_is_one_s_own_and_holds_every_number() -> None:
+    """As one of a list does: what does not fit is refused, and nobody writes into a release."""
+    values = pack_release(releases()[0]._replace(values=[300, -1])).values
+    array = np.array(values)
+    array[:] = 0
+
+    assert (array.dtype, list(values)) == (np.int64, [300, -1])
+    for narrow in (np.int8, np.uint64):
+        with pytest.raises(OverflowError):
+            np.array(values, dtype=narrow)
+    with pytest.raises(ValueError, match="no array of them to share"):
+        np.array(values, copy=False)
 
 
 def test_the_releases_of_years_take_few_bytes_a_number() -> None:

@@ -13,6 +13,7 @@ from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
 from physics.kernel import forward
+from recovery.l1 import sketch
 from recovery.proofs import certified
 from recovery.proofs.bounds import corollary_10, find_weights, theorem_9
 from recovery.proofs.certified import (
@@ -266,6 +267,24 @@ def test_with_many_cells_the_band_is_hardly_wider_and_still_proved() -> None:
     shares = np.cumsum(heat) / 2
     assert (found.band.low <= shares).all()
     assert (shares <= found.band.high).all()
+
+
+@pytest.mark.parametrize("spread", [0.05, 1e-5], ids=["few directions", "a cell each"])
+def test_of_more_sensors_than_cells_the_directions_are_those_of_the_whole(spread: float) -> None:
+    """By the whole matrix's singular values: in both ways, the radius rests on orthogonality."""
+    matrix, total = operator(60, 90, spread=spread), (1.0, 2.0)
+    scenes = np.concatenate([matrix, 2 * matrix], axis=1)
+    scenes -= scenes.mean(axis=1, keepdims=True)
+    whole = np.linalg.svd(scenes, full_matrices=False)[0]
+    assert (sketch(matrix) is None) == (spread < 0.01)
+
+    for sigma, far in ((0.01, 1e-8), (1e-9, 1e-3)):
+        basis = find_directions(matrix, sigma, total)
+        reach = np.ptp(whole.T @ scenes, axis=1) / 2
+        assert basis.shape[1] == np.count_nonzero(reach >= certified._WORTH * sigma)
+        np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
+        within = whole[:, : basis.shape[1]]
+        np.testing.assert_allclose(basis @ basis.T, within @ within.T, atol=far)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
