@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
@@ -163,7 +164,8 @@ def insert_reports(
     """Keep reports and what was heard beside them, and note which numbers are used up."""
     columns = ("device", "epoch", "seq", "round", "frame", "key_id", "taken_s")
     # Sorted as the table is: its pages are then gone through once.
-    insert_many(connection, reports, columns, [(*report, now_s) for report in sorted(kept)])
+    in_order = sorted(kept, key=attrgetter("round", "device"))
+    insert_many(connection, reports, columns, [(*report, now_s) for report in in_order])
     if more:
         columns = ("device", "epoch", "seq", "round", "digest", "key_id", "at_s")
         rows = [(*one._replace(frame=hash_frame(one.frame)), now_s) for one in more]

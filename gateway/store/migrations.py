@@ -14,8 +14,10 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
+    UniqueConstraint,
     text,
 )
 
@@ -31,7 +33,7 @@ def migrate_tables(connection: Any, found: int, wanted: int) -> None:
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})
     with Operations.context(context) as op:
         for schema in range(found + 1, wanted + 1):
-            {5: _to_5, 6: _to_6, 7: _to_7, 8: _to_8}[schema](op)
+            {5: _to_5, 6: _to_6, 7: _to_7, 8: _to_8, 9: _to_9}[schema](op)
             connection.execute(text("UPDATE about SET schema = :schema"), {"schema": schema})
 
 
@@ -189,3 +191,31 @@ Table("jumped", _EIGHT, Column("device", String, primary_key=True))
 def _to_8(op: Any) -> None:
     """Add the devices whose clock jumped in a sleep: those that say so now will be in it."""
     _EIGHT.create_all(op.get_bind(), checkfirst=False)
+
+
+_NINE = MetaData()
+Table(
+    "reports",
+    _NINE,
+    Column("device", String, nullable=False),
+    Column("key_id", LargeBinary(4), nullable=False),
+    Column("epoch", Big, nullable=False),
+    Column("seq", Big, nullable=False),
+    Column("round", LargeBinary(4), nullable=False),
+    Column("frame", LargeBinary, nullable=False),
+    Column("taken_s", Float, nullable=False),
+    PrimaryKeyConstraint("round", "device"),
+    UniqueConstraint("epoch", "seq", "device", "key_id"),
+    sqlite_with_rowid=False,
+)
+
+
+def _to_9(op: Any) -> None:
+    """Sort the reports by round, and no longer by device."""
+    names = ", ".join(_NINE.tables["reports"].c.keys())
+    op.rename_table("reports", "reports_8")
+    _NINE.create_all(op.get_bind(), checkfirst=False)
+    op.execute(
+        f"INSERT INTO reports ({names}) SELECT {names} FROM reports_8 ORDER BY round, device"
+    )
+    op.drop_table("reports_8")

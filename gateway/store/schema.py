@@ -31,6 +31,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     MetaData,
+    PrimaryKeyConstraint,
     String,
     Table,
     UniqueConstraint,
@@ -97,7 +98,7 @@ vacant = Table(
 jumped = Table("jumped", METADATA, Column("device", String, primary_key=True))
 
 
-SCHEMA = 8
+SCHEMA = 9
 
 about = Table(
     "about",
@@ -148,14 +149,17 @@ charges = Table(
 reports = Table(
     "reports",
     METADATA,
-    Column("device", String, primary_key=True),
-    Column("key_id", LargeBinary(4), primary_key=True),
-    Column("epoch", Big, primary_key=True),
-    Column("seq", Big, primary_key=True),
+    Column("device", String, nullable=False),
+    Column("key_id", LargeBinary(4), nullable=False),
+    Column("epoch", Big, nullable=False),
+    Column("seq", Big, nullable=False),
     Column("round", LargeBinary(4), nullable=False),
     Column("frame", LargeBinary, nullable=False),
     Column("taken_s", Float, nullable=False),
-    UniqueConstraint("round", "device"),
+    # What comes at one time lies together, by both keys: with the device in front each report
+    # of a fleet would change a page of its own, and a row would cost three times as much.
+    PrimaryKeyConstraint("round", "device"),
+    UniqueConstraint("epoch", "seq", "device", "key_id"),
     sqlite_with_rowid=False,
 )
 
