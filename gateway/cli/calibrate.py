@@ -37,7 +37,7 @@ def calibrate(
     as_json: flags.AsJson = False,
 ) -> None:
     """Say which noise a promise needs, what it hides, what it does not hide, and what would."""
-    file, every_s, hours = flags.pick_deployment_file(deployment, config), None, ""
+    file, every_s, hours = flags.pick_deployment_file(deployment, config), None, None
     if file is None:
         chosen, given = find_mechanism(mechanism), flags.find_given_options(context)
         flags.check_flags_used(context, mechanism, chosen.flags, given)
@@ -46,7 +46,7 @@ def calibrate(
         flags.check_file_stands_alone(context, file, flags.find_given_options(context))
         loaded = deployments.load_deployment(file)
         query, every_s = deployments.make_query(loaded), loaded.rounds.every_s
-        hours = loaded.rounds.hours or ""
+        hours = loaded.rounds.hours
         chosen = find_for_query(query)
     with show_stages() as stage:
         made = chosen.calibrate(
@@ -57,7 +57,7 @@ def calibrate(
             inputs=[file] if file else [],
             stage=stage,
         )
-    notes = [f"Beware: {idle}." for idle in explain_idle_readings(query, every_s)]
+    notes = [f"Beware: {idle}." for idle in explain_idle_readings(query, every_s, hours)]
     if hours:
         notes.append(
             f"Beware: rounds open {hours} alone, and what readings take is told in open hours: by "

@@ -426,7 +426,7 @@ def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
             f"{_count(readings, 'round')} under the promise; one every {every}, they last {lasts}"
         )
     yield make_pass("privacy", said + " of open hours" * bool(rounds.hours))
-    for idle in explain_idle_readings(query, rounds.every_s):
+    for idle in explain_idle_readings(query, rounds.every_s, rounds.hours):
         yield make_note("privacy", idle)
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:
         yield make_note(

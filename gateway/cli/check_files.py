@@ -18,6 +18,7 @@ from ..devices.enrol import enrol, limitsfile
 from ..devices.enrol.check import find_exposed_secrets
 from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
+from ..service.mqtt.access import find_missing_files
 from ..settings.deployment import Deployment
 
 
@@ -176,7 +177,7 @@ SECRET_LEAST = 16  # characters of a page's token
 def check_files(deployment: Deployment, path: Path) -> Iterator[Finding]:
     """Yield what is found of keys, passwords and certificates; path: the deployment file."""
     yield from _secrets(deployment, path)
-    missing = _find_missing(deployment)
+    missing = find_missing_files(deployment.mqtt)
     if missing and deployment.site.devices.exists():  # else they come after the devices
         named = " and ".join(f"{key} {file}" for key, file in missing.items())
         yield make_fault(
@@ -238,15 +239,6 @@ def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
             f"{roots} lies beside the gateway's files; whoever has it can take the noise off. "
             "Move it to its owner",
         )
-
-
-def _find_missing(deployment: Deployment) -> dict[str, Path]:
-    """Return the files that `heatveil broker init` makes and that are not there, by their keys."""
-    broker = deployment.mqtt
-    named = {"password_file": broker.password_file}
-    if not broker.insecure:
-        named["ca_file"] = broker.ca_file
-    return {key: path for key, path in named.items() if path is not None and not path.exists()}
 
 
 _SITES = re.compile(r'heatveil/1/([^/#"]+)/')  # those that rights name; `+` is any of them

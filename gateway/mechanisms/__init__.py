@@ -140,16 +140,25 @@ def plan_first_round(deployment: Any, query: Any) -> Any:
         raise OperatorFault(f"no round can be planned: {fault}") from fault
 
 
-def explain_idle_readings(query: Any, every_s: float | None) -> list[str]:
-    """Return a sentence where more readings share the promise than a window holds, or nothing."""
-    hours = getattr(query, "window_h", 0)
-    if not hours or not every_s or query.readings <= (most := count_answers(hours, every_s)):
+def explain_idle_readings(
+    query: Any, every_s: float | None, hours: str | None = None
+) -> list[str]:
+    """Return a sentence where more readings share the promise than a window holds, or nothing.
+
+    Args:
+        hours: as under [rounds].
+    """
+    window_h = getattr(query, "window_h", 0)
+    if not window_h or not every_s:
+        return []
+    if query.readings <= (most := count_answers(window_h, every_s, hours)):
         return []
     blur = find_for_query(query).describe_blur
+    within = f" from {hours.replace('-', ' to ')}" if hours else ""
     return [
-        f"readings = {query.readings}, but with one every {format_duration(every_s)} a window of "
-        f"{hours} h never pays for more than {most}: under the same promise, readings = {most} "
-        f"gives each {blur(replace(query, readings=most))} instead of {blur(query)}"
+        f"readings = {query.readings}, but with one every {format_duration(every_s)}{within} a "
+        f"window of {window_h} h never pays for more than {most}: under the same promise, readings"
+        f" = {most} gives each {blur(replace(query, readings=most))} instead of {blur(query)}"
     ]
 
 

@@ -142,9 +142,9 @@ def load_deployment(path: str | Path, environment: Environment = os.environ) -> 
         ) from fault
     except ValueError as fault:  # a file that is not TOML, or not UTF-8
         raise OperatorFault(
-            f"the deployment file {path} cannot be read ({fault}); it must be TOML in UTF-8, and "
-            "nothing can start without it. Mend it there; heatveil config --sample prints one "
-            "that is right"
+            f"the deployment file {path} cannot be read ({fault}); it must be TOML in UTF-8, "
+            'ratios such as "8/1" in quotes, and nothing can start without it. Mend it there; '
+            "heatveil config --sample prints one that is right"
         ) from fault
     check_variables(Deployment, environment)
     given = overlay_environment(fill_from_room_file(given, path.resolve().parent), environment)

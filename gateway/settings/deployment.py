@@ -46,7 +46,10 @@ _PREFIX = re.compile(r"[^/+#\x00-\x1f$][^+#\x00-\x1f]*")
 def _hours(text: str) -> str:
     match = _HOURS.fullmatch(text)
     if match is None or match[1] + match[2] == match[3] + match[4]:
-        raise ValueError("it should be two times of the day that differ, such as 08:00-18:00")
+        raise ValueError(
+            "it should be two times of the day that differ, from 00:00 to 23:59, such as "
+            "08:00-18:00; leave it out for all day"
+        )
     return text
 
 

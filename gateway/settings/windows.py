@@ -6,17 +6,19 @@ window.
 """
 
 from collections.abc import Iterator
-from math import floor
+from math import ceil, floor
 from typing import TYPE_CHECKING, Any
 
 from edge.core.window import RING, pack_first, step_of
 
 from ..faults import OperatorFault
+from ..service.operate.schedule import parse_hours
 
 if TYPE_CHECKING:
     from .deployment import Deployment
 
 HOUR_S = 3600
+DAY_S = 24 * HOUR_S
 DAYS = (("a day", 1), ("a week", 7), ("a year", 365))
 
 
@@ -29,13 +31,26 @@ def bound_span_s(window_h: int) -> int:
     return RING * step_of(HOUR_S * window_h)
 
 
-def count_answers(window_h: int, every_s: float) -> int:
+def count_answers(window_h: int, every_s: float, hours: str | None = None) -> int:
     """Return how many answers a budget must pay for where one is asked every so many seconds.
 
-    >>> count_answers(24, 3600), count_answers(24, 86_400)
-    (26, 2)
+    Args:
+        hours: in which rounds open alone, as under [rounds]; None for all day. Devices know
+            nothing of it: where more opens, as when a clock is set, they refuse what is too much.
+
+    >>> count_answers(24, 3600), count_answers(24, 86_400), count_answers(24, 3600, "08:00-18:00")
+    (26, 2, 13)
     """
-    return floor(bound_span_s(window_h) / every_s) + 1
+    span_s = bound_span_s(window_h)
+    most = floor(span_s / every_s) + 1
+    if hours is None:
+        return most
+    # One day's hours hold so many; days that begin within them cut them in two, which hold one
+    # more together.
+    daily = ceil(parse_hours(hours).length_s / every_s)
+    days, rest_s = divmod(span_s, DAY_S)
+    within = days * daily + (days > 0) + min(floor(rest_s / every_s) + 1, daily + 1)
+    return min(most, within)
 
 
 def find_least_every_s(window_h: int, readings: int) -> int:
@@ -99,18 +114,20 @@ def check_rounds_last(deployment: "Deployment") -> None:
             "window holds more than one, so a budget for one window would be one for each round. "
             f"Set window_h to {-(-int(every_s) // HOUR_S)} or more"
         )
-    if not every_s or (needed := count_answers(hours, every_s)) > readings:
+    open_h = deployment.rounds.hours
+    if not every_s or (needed := count_answers(hours, every_s, open_h)) > readings:
+        within = f" from {open_h.replace('-', ' to ')}" if open_h else ""
         more = f"readings = {needed}, or " if every_s else ""
         raise ValueError(
             f"[privacy] readings = {readings} share what is promised for {hours} h, and devices "
             f"count an answer for up to {bound_span_s(hours) / HOUR_S:.4g} h of their own uptime: "
-            f"asked every {every_s:g} s they would be out of budget part of the time. Set {more}"
-            f"[rounds] every_s = {find_least_every_s(hours, readings)}"
+            f"asked every {every_s:g} s{within} they would be out of budget part of the time. "
+            f"Set {more}[rounds] every_s = {find_least_every_s(hours, readings)}"
         )
-    if (keep := deployment.store.keep_days) and keep * 24 * HOUR_S < bound_span_s(hours):
+    if (keep := deployment.store.keep_days) and keep * DAY_S < bound_span_s(hours):
         raise ValueError(
             f"[store] keep_days = {keep:g} is less than the "
-            f"{bound_span_s(hours) / 24 / HOUR_S:.4g} days for which a window "
+            f"{bound_span_s(hours) / DAY_S:.4g} days for which a window "
             "counts, and maps are drawn from all of that. Keep for longer"
         )
     if deployment.room.plan is not None:

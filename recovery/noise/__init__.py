@@ -14,7 +14,7 @@ Ratio = tuple[int, int]
 _PART_MAX = 2**63
 
 _LONG = re.compile(r"0*[1-9][0-9]*(/0*[1-9][0-9]*)?", re.ASCII)
-_WRITTEN = re.compile(r"([0-9]{1,19})(?:/([0-9]{1,19}))?")
+_WRITTEN = re.compile(r"([0-9]{1,19})(?: */ *([0-9]{1,19}))?")
 # Short enough that both parts of the ratio that is meant fit into 64 bits.
 _DECIMAL = re.compile(r"[0-9]{0,6}\.[0-9]{1,12}|[0-9](\.[0-9]{1,5})?[eE]-[0-9]", re.ASCII)
 
@@ -23,7 +23,7 @@ def parse_ratio(text: str, name: str = "epsilon") -> Ratio:
     """Return the ratio that the text writes, in lowest terms.
 
     Args:
-        text: two positive whole numbers with a stroke between, or one alone.
+        text: two positive whole numbers with a stroke between, in spaces or not, or one alone.
         name: what the ratio is for, to be named in the error.
 
     Raises:

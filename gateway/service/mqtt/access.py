@@ -36,7 +36,7 @@ def read_password(broker: Mqtt) -> str | None:
     try:
         return broker.password_file.read_text("utf-8").strip()
     except (OSError, ValueError) as fault:
-        raise _unreadable("password_file", broker.password_file, fault) from fault
+        raise _unreadable(broker, "password_file", fault) from fault
 
 
 def make_tls_context(broker: Mqtt) -> ssl.SSLContext | None:
@@ -50,7 +50,7 @@ def make_tls_context(broker: Mqtt) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=broker.ca_file)
     except OSError as fault:  # an ssl.SSLError is one
-        raise _unreadable("ca_file", broker.ca_file, fault) from fault
+        raise _unreadable(broker, "ca_file", fault) from fault
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.sslsocket_class = _Careful
     return context
@@ -154,9 +154,19 @@ class _Careful(ssl.SSLSocket):
             raise
 
 
-def _unreadable(key: str, path: Path | None, fault: Exception) -> OperatorFault:
+def find_missing_files(broker: Mqtt) -> dict[str, Path]:
+    """Return the files that `heatveil broker init` makes and that are not there, by their keys."""
+    named = {"password_file": broker.password_file}
+    if not broker.insecure:
+        named["ca_file"] = broker.ca_file
+    return {key: path for key, path in named.items() if path is not None and not path.exists()}
+
+
+def _unreadable(broker: Mqtt, key: str, fault: Exception) -> OperatorFault:
     why = getattr(fault, "strerror", None) or str(fault)
+    named = {key: getattr(broker, key)} | find_missing_files(broker)
+    files = " and ".join(f"{key} {path}" for key, path in named.items())
     return OperatorFault(
-        f"{key} {path} under [mqtt] cannot be read ({why}); without it the gateway cannot connect "
-        "to the broker. Correct the path, or let the gateway's user read the file"
+        f"{files} under [mqtt] cannot be read ({why}), and no broker is spoken to without. "
+        "Run heatveil broker init, correct the path, or let the gateway's user read the file"
     )

@@ -33,6 +33,12 @@ class Hours(NamedTuple):
             return self.first <= at < self.last
         return at >= self.first or at < self.last
 
+    @property
+    def length_s(self) -> int:
+        """For how many seconds of a day rounds may open."""
+        first, last = (3600 * one.hour + 60 * one.minute for one in self)
+        return (last - first) % 86_400
+
 
 def parse_hours(text: str) -> Hours:
     """Return the hours that `[rounds] hours` names, as in "08:00-18:00"."""

@@ -107,6 +107,12 @@ def test_whoever_changes_the_room_alone_is_served_or_told_what_else(
         ("port = 8883", 'port = "8883"', ["[mqtt] port is '8883'", "a number without quotes"]),
         ("length_m = 20.0", 'length_m = "20"', ["[room] length_m is '20'", "without quotes"]),
         ("[site]", "[site", ["cannot be read", "TOML"]),
+        (
+            "# hours =",
+            'hours = "00:00-24:00" #',
+            ["[rounds] hours", "to 23:59", "leave it out for all day"],
+        ),
+        ('epsilon = "8/1"', "epsilon = 8/1", ['ratios such as "8/1" in quotes']),
     ],
 )
 def test_a_fault_in_the_file_is_one_line_that_says_where_and_what(
@@ -234,5 +240,9 @@ def test_secrets_for_the_broker_come_from_files(tmp_path: Path) -> None:
     assert access.make_tls_context(Mqtt(insecure=True)) is None
     with pytest.raises(OperatorFault, match="password_file .*nowhere"):
         access.read_password(Mqtt(password_file=tmp_path / "nowhere"))
+    both = {"password_file": tmp_path / "nowhere", "ca_file": tmp_path / "neither"}
+    for read in (access.read_password, access.make_tls_context):  # whichever is read first
+        with pytest.raises(OperatorFault, match=r"nowhere .*neither|neither .*nowhere"):
+            read(Mqtt(**both))
     with pytest.raises(OperatorFault, match=r"ca_file .*ca\.pem"):
         access.make_tls_context(Mqtt(ca_file=tmp_path / "ca.pem"))

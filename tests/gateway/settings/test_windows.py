@@ -13,7 +13,7 @@ from gateway.cli import check
 from gateway.cli.records import ledger
 from gateway.devices.enrol.check import check_budget_window
 from gateway.faults import OperatorFault
-from gateway.mechanisms import find_mechanism
+from gateway.mechanisms import explain_idle_readings, find_mechanism
 from gateway.service.ledger import (
     Charge,
     Ledger,
@@ -22,6 +22,7 @@ from gateway.service.ledger import (
     find_counted_s,
     make_terms,
 )
+from gateway.service.operate.schedule import parse_hours
 from gateway.settings import config, windows
 from gateway.settings.deployment import Deployment
 from recovery import thermal
@@ -157,6 +158,38 @@ def test_a_cadence_that_is_planned_is_paid_for_and_one_more_answer_would_not_be(
 
     assert count >= most >= count - 1
     assert windows.count_answers(hours, windows.find_least_every_s(hours, count)) <= count
+
+
+@pytest.mark.parametrize("open_from", ["08:00-18:00", "22:00-06:30", "12:00-12:30"])
+@pytest.mark.parametrize("window_h", [8, 24, 36])
+def test_hours_count_what_they_let_open_and_never_less(window_h: int, open_from: str) -> None:
+    """A round as soon as hours and cadence let it, whenever a window begins: none goes unpaid."""
+    length_s = parse_hours(open_from).length_s
+    for every_s in (900, 3600, 5000, 14_400):
+        count = windows.count_answers(window_h, every_s, open_from)
+        most = 0
+        for begins_s in range(0, length_s, 450):
+            at_s, opened = begins_s, 0
+            while at_s <= begins_s + windows.bound_span_s(window_h):
+                within = at_s % 86_400 < length_s
+                opened += within
+                at_s = at_s + every_s if within else 86_400 * (at_s // 86_400 + 1)
+            most = max(most, opened)
+
+        assert most <= count <= windows.count_answers(window_h, every_s)
+        assert count <= most + 2
+
+
+def test_a_site_that_is_open_by_day_shares_its_promise_among_fewer() -> None:
+    """Ten hours a day let thirteen rounds open while devices count one: no room for twenty-six."""
+    hours = {"hours": "08:00-18:00"}
+    site = deployment(privacy={"readings": 13}, rounds=hours)
+    (idle,) = explain_idle_readings(config.make_query(deployment(rounds=hours)), 3600, **hours)
+
+    assert explain_idle_readings(config.make_query(site), 3600, **hours) == []
+    assert "from 08:00 to 18:00 a window of 24 h never pays for more than 13" in idle
+    with pytest.raises(ValueError, match="from 08:00 to 18:00 they would .* Set readings = 13,"):
+        deployment(privacy={"readings": 12}, rounds=hours)
 
 
 def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
