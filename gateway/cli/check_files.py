@@ -57,7 +57,7 @@ def check_keys(deployment: Deployment, path: Path, devices: Devices) -> Iterator
     Args:
         path: the deployment file, beside which others lie.
     """
-    found = [*_begin(path)]
+    found = [*_begin(path), *_list_unsent(deployment, devices)]
     secrets = _device_keys(path, deployment.site.name)
     if secrets is not None:
         found += _virtual(secrets, devices)
@@ -78,6 +78,20 @@ def _begin(path: Path) -> Iterator[Finding]:
             "devices",
             f"a change of {name} broke off: {file} is there. Run the same `heatveil device` "
             f"command again, or heatveil device remove {name}",
+        )
+
+
+def _list_unsent(deployment: Deployment, devices: Devices) -> Iterator[Finding]:
+    try:
+        known = limitsfile.load_limits(deployment.site.devices, devices)
+    except OperatorFault:
+        return  # which is told where they are held against the deployment
+    if unsent := [name for name, given in known.items() if given.unsent]:
+        yield make_fault(
+            "devices",
+            f"heatveil tighten broke off: the new limits of {len(unsent)} devices, such as "
+            f"{unsent[0]}, are recorded, and the broker may not have them. Run it again, with the "
+            "deployment file as it was then: they cannot be taken back",
         )
 
 

@@ -396,12 +396,21 @@ def tighten(
     chosen = _chosen_devices(names or [], devices)
     sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
     _check_ledger_takes(deployment, query)
-    # On the disk first: a version that has been sent must never be given to other limits.
-    after = {name: known[name]._replace(limits=one) for name, one in sent.items()}
-    limitsfile.save_limits(deployment.site.devices, devices.site, {**known, **after})
-    hours = deployment.privacy.window_h
-    typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
-    answers = send_limits(deployment.mqtt, devices, sent, patience_s)
+
+    def record(unsent: bool) -> None:
+        after = {
+            name: known[name]._replace(limits=one, unsent=unsent) for name, one in sent.items()
+        }
+        limitsfile.save_limits(deployment.site.devices, devices.site, {**known, **after})
+
+    def begin() -> None:
+        # On the disk first: a version that has been sent must never be given to other limits.
+        record(unsent=True)
+        hours = deployment.privacy.window_h
+        typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
+
+    answers = send_limits(deployment.mqtt, devices, sent, patience_s, begin)
+    record(unsent=False)
     for line in _answer_lines(sent, answers):
         typer.echo(line)
     typer.echo(RESTART)

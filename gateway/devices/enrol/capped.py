@@ -125,11 +125,12 @@ def check_limits_match(wished: Any, held: Mapping[str, Any]) -> None:
     asked = Fraction(wished.square, wished.variance), wished.exponent
     for name, own in held.items():
         if (Fraction(own.square, own.variance), own.exponent) != asked:
+            since = "last tightened to" if own.version > 1 else "enrolled with"
             raise OperatorFault(
                 f"{name} was enrolled for another price of an answer than the deployment now has: "
                 "it would refuse each round, which is charged all the same, or count too little "
-                "for it. Go back to the mechanism, epsilon and readings that it was enrolled "
-                f"with{VARIABLES}, or enrol again in a new folder"
+                f"for it. Go back to the mechanism, epsilon and readings that it was {since}"
+                f"{VARIABLES}, or enrol again in a new folder"
             )
 
 

@@ -25,6 +25,7 @@ class GivenLimits(NamedTuple):
     limits: Any
     before: int = 0  # nano-rho that the fleet had spent when it came: its budget is so much less
     window_h: int = 0  # hours of its window; 0 for a budget that lasts for the life of its key
+    unsent: bool = False  # whether the broker may not have taken them yet
 
 
 def locate_limits(devices_path: Path) -> Path:
@@ -39,9 +40,10 @@ def save_limits(devices_path: Path, site: str, given: Mapping[str, GivenLimits])
         OperatorFault: it cannot be written.
     """
     rows = [
-        {"name": name, "key_id": key_id, "limits": list(limits), "before": before}
-        | ({"window_h": window_h} if window_h else {})
-        for name, (key_id, limits, before, window_h) in given.items()
+        {"name": name, "key_id": one.key_id, "limits": list(one.limits), "before": one.before}
+        | ({"window_h": one.window_h} if one.window_h else {})
+        | ({"unsent": True} if one.unsent else {})
+        for name, one in given.items()
     ]
     keyfile.write_key_file(locate_limits(devices_path), HOLDS, site, rows)
 
@@ -140,4 +142,5 @@ def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, GivenLimits]:
     if not isinstance(before, int) or before < 0:
         raise ValueError(f"what was spent before {row['name']} came is no whole number")
     key_id, window_h = keyfile.parse_key(row, "key_id", 4), row.get("window_h", 0)
-    return str(row["name"]), GivenLimits(key_id, Limits(*numbers), before, int(window_h))
+    unsent = row.get("unsent") is True
+    return str(row["name"]), GivenLimits(key_id, Limits(*numbers), before, int(window_h), unsent)

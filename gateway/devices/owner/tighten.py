@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from edge.core import tightening, wire
@@ -54,9 +55,16 @@ class LimitAnswers:
 
 
 def send_limits(
-    broker: Mqtt, devices: Devices, sent: Mapping[str, Any], patience_s: float
+    broker: Mqtt,
+    devices: Devices,
+    sent: Mapping[str, Any],
+    patience_s: float,
+    begin: Callable[[], object],
 ) -> LimitAnswers:
     """Publish limits, each signed for its device and retained, and return what came back.
+
+    Args:
+        begin: is called once the broker has us, and before anything goes out.
 
     Raises:
         LinkFault: the broker does not answer, will not have us, or did not take all of them.
@@ -64,7 +72,14 @@ def send_limits(
     site = devices.site
     answers = LimitAnswers(sent)
     heard = [wire.topic(site, "+", "ack")]
-    with open_link(broker, f"heatveil-{site}-tighten", heard, answers.take_message) as link:
+    with ExitStack() as stack:
+        try:
+            link = stack.enter_context(
+                open_link(broker, f"heatveil-{site}-tighten", heard, answers.take_message)
+            )
+        except LinkFault as fault:
+            raise LinkFault(f"nothing was recorded or sent: {fault}") from fault
+        begin()
         for name, one in sent.items():
             where = tightening.topic(site, name)
             message = post.pack_limits(one, devices.by_name[name].config_key, where)
@@ -74,8 +89,8 @@ def send_limits(
             raise LinkFault(
                 f"the broker at {broker.host}:{broker.port} did not accept all limits within "
                 f"{SENT_S:.0f} s; devices that are asleep get them from the broker, so some may "
-                "keep the old ones. Check the broker, and run this again: sending limits twice "
-                "does no harm"
+                "keep the old ones. They are recorded, and cannot be taken back. Check the "
+                "broker, and run this again: sending limits twice does no harm"
             )
     return answers
 

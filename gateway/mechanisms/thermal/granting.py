@@ -95,8 +95,9 @@ def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
     made = calibrate_query(query)
     planned = Limits(1, made.exponent, made.sensitivity_squared, made.variance, 0, 0)
     cost = price(planned, made.exponent, made.variance)
-    back = f"the [privacy], [room], [heat] and [sensors] that it was enrolled with{VARIABLES}"
     for name, own in held.items():
+        since = "last tightened to" if own.version > 1 else "enrolled with"
+        back = f"the [privacy], [room], [heat] and [sensors] that it was {since}{VARIABLES}"
         counted = price(own, made.exponent, made.variance)
         if counted < cost:
             raise OperatorFault(

@@ -37,6 +37,7 @@ from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
+from tests.processes import find_free_port
 from tests.waiting import eventually, find_kept, hearing
 
 SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}
@@ -228,18 +229,46 @@ def test_a_refusal_is_told_and_leaves_status_one(heatveil: Heatveil, site: Any) 
 def test_the_version_is_on_the_disk_before_anything_is_sent(
     heatveil: Heatveil, site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed in between, it must not give one version to two different limits."""
+    """Killed in between, it must not give one version to two limits; and `check` tells of it."""
 
     class Killed(BaseException):
         pass
 
     site.write(every_s="10")
-    monkeypatch.setattr("gateway.cli.devices.owner.send_limits", Mock(side_effect=Killed))
-    with pytest.raises(Killed):
-        tighten(heatveil, site)
+    with monkeypatch.context() as dying:
+        dying.setattr("gateway.devices.owner.tighten.post.pack_limits", Mock(side_effect=Killed))
+        with pytest.raises(Killed):
+            tighten(heatveil, site)
     known = limitsfile.load_limits(site.deployment.site.devices, site.devices)
+    told = heatveil("check", site.config).out
+    heatveil("tighten", "--config", site.config, "--patience", 0)
 
     assert {given.limits.version for given in known.values()} == {2}
+    assert "FAULT  devices: heatveil tighten broke off: the new limits of 3 devices" in told
+    assert "broke off" not in heatveil("check", site.config).out
+
+
+def test_without_a_broker_nothing_is_changed(heatveil: Heatveil, site: Any) -> None:
+    """Else the former file would be refused for limits that no device ever heard of."""
+    file = limitsfile.locate_limits(site.deployment.site.devices)
+    before, words = file.read_bytes(), "nothing was recorded or sent: "
+    site.write(epsilon="4/1", port=find_free_port())
+    said = tighten(heatveil, site)
+
+    assert words in said.refusal
+    assert file.read_bytes() == before
+
+
+def test_who_goes_back_after_tightening_is_told_what_devices_hold(
+    heatveil: Heatveil, site: Any
+) -> None:
+    """What they were enrolled with is what they refuse."""
+    site.write(epsilon="4/1")
+    heatveil("tighten", "--config", site.config, "--patience", 0)
+    site.write(epsilon="8/1")
+    told = heatveil("check", site.config).out
+
+    assert "Go back to the [privacy], [room], [heat] and [sensors] that it was last" in told
 
 
 def test_the_broker_keeps_nothing_for_a_command_that_is_over(
