@@ -83,6 +83,16 @@ def _lease(place, key):
     return max(1, min(LEASE, left // cost // SHARE)), held.window
 
 
+def follower_of(config):
+    """Return a new level that follows the readings, or None where it is the recorded one."""
+    if not config.following:
+        return None
+    from ..core.background import Follower  # what few devices need
+
+    num, den, answers = config.following
+    return Follower((num, den), answers)
+
+
 def ring_of(config, folder):
     """Return where frames wait for their receipt: in memory, and in the folder behind it."""
     room = max(MEMORY, 4 * (256 + 4 * config.identity.sensors))  # four frames, however large

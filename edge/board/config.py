@@ -18,6 +18,8 @@
     update_key  of the manifests of releases over the air (`update`), where it takes any; with
              release, the number that a newer one must be above
     plane    of a device that tells its place: from angles to the site's grid (`sensors.plane`)
+    following  of a level that follows the readings (`background`), for which the enrolment's
+             limits were made: num and den of the slew in kelvin, and how many answers; else none
     crc      of the text before it (`pack`); who writes by hand leaves it out
 
 A root or a chain key is refused: a device holds no root, and of the chain only what its budget
@@ -50,7 +52,7 @@ DRIVER.update({"cell": list, "place_mm": list, "until_mm": list})
 
 Config = namedtuple(
     "Config",
-    "identity link wifi driver tick_ms wake_s led tables mechanism plane updates",
+    "identity link wifi driver tick_ms wake_s led tables mechanism plane updates following",
 )
 
 
@@ -110,7 +112,7 @@ def check(body, path=PLACE):
     more = {"wifi": dict, "tick_ms": int, "wake_s": int, "led": (int, str), "tables": bool}
     more.update({"mechanism": str, "plane": list, "central": str, "seal_key": str})
     more.update({"static_key": str, "roster_key": str, "roster": str})
-    more.update({"update_key": str, "release": int})
+    more.update({"update_key": str, "release": int, "following": list})
     told = _words(body, whole, more, path, "")
     if told["mode"] not in ("sealed", "keyholder"):
         raise fault(path, "has another mode", "sealed or keyholder")
@@ -154,6 +156,7 @@ def check(body, path=PLACE):
     identity = _identity(who, central, summed)
     tick_ms, wake_s, led = [told[word] for word in ("tick_ms", "wake_s", "led")]
     last = [bool(told["tables"]), mechanism, told["plane"], _updates(told, path)]
+    last.append(told["following"])
     return Config(identity, link, wifi, driver, tick_ms, wake_s, led, *last)
 
 

@@ -87,6 +87,9 @@ class Parts:
         self.led = light
         self.machine = machine
         self.client = assemble.client_of(config)
+        self.follower = assemble.follower_of(
+            config
+        )  # before the budget: what is wrong costs no boot
         self.ring = assemble.ring_of(config, folder)
         self.clock = Clock()
         key, wake_s = config.identity.state_key, config.wake_s
@@ -142,6 +145,7 @@ class Parts:
             watchdog=self.watchdog,
             led=self.led.show,
             step=self.sensor.step,
+            follower=self.follower,
             tables=self.config.tables,
             vitals=self._vitals,
             mechanism=self.config.mechanism,

@@ -42,12 +42,13 @@ class Follower:
 
     def __init__(self, slew, answers):
         num, den = slew
-        if num < 1 or den < 1 or answers < 1:
-            raise ValueError(
-                "a level is to move by %d/%d K in each of %d answers but all must be at least 1: "
-                "a level that never moves needs no follower. Leave the follower out"
-                % (num, den, answers)
-            )
+        for number in (num, den, answers):
+            if type(number) is not int or number < 1:
+                raise ValueError(
+                    "a level is to move by %s/%s K in each of %s answers but all must be whole, "
+                    "at least 1: a level that never moves needs no follower. Leave the follower "
+                    "out" % (num, den, answers)
+                )
         self._slew = slew
         self._answers = answers
         self._moved = 0  # so many times since it began

@@ -23,7 +23,7 @@ from . import uart
 from .place import CONFIG, computer_numbers, lock_folder
 
 WORDS = ("name", "sensor", "sensors", "mode", "mac_key", "config_key", "state_key", "key_id")
-OPTIONAL = ("tables", "mechanism", "plane", "central", "seal_key")
+OPTIONAL = ("tables", "mechanism", "plane", "central", "seal_key", "following")
 
 
 def enrol(path, folder, driver):

@@ -92,6 +92,7 @@ async def live(config, folder, notify, sensor):
             watchdog=notify,
             led=notify.show,
             step=sensor.step,
+            follower=assemble.follower_of(config),
             tables=config.tables,
             uptime=Exact(),
             mechanism=config.mechanism,

@@ -5,9 +5,10 @@
 
 The first is `make edge`: it writes edge/*.mpy, edge.romfs beside them, and prints what each takes
 of the flash. The second leaves out what a device of that mechanism and driver never loads; of one
-with a window or with tables say `window`, `tables` too. A word with :// in it is where the folder
-will lie for `mip install`, whose package.json is written too: before mip 0.4, which MicroPython
-1.25 and earlier have, a board understands whole addresses alone. From the image in a ROMFS
+with a window, tables or a level that follows say `window`, `tables` or `following` too. A word
+with :// in it is where the folder will lie for `mip install`, whose package.json is written too:
+before mip 0.4, which MicroPython 1.25 and earlier have, a board understands whole addresses alone.
+From the image in a ROMFS
 partition (MicroPython 1.25 or later) a board runs them in place:
 
     mpremote romfs deploy edge.romfs
@@ -83,7 +84,9 @@ def hash_sources() -> str:
 
 
 # What is loaded only by devices of one trust, or that were enrolled with something.
+ENROLLED = ("window", "tables", "following")
 _ONLY = {
+    "edge/core/background.py": "following",
     "edge/core/window.py": "window",
     "edge/core/table.py": "tables",
     "edge/mechanisms/central.py": "central",
@@ -98,17 +101,17 @@ def pick_modules(
 ) -> dict[str, bytes]:
     """Return those sources that a device of a mechanism may load after this one.
 
-    had: its driver, and `window` and `tables` where it was enrolled with them.
+    had: its driver, and of `ENROLLED` what it was enrolled with.
 
     Raises:
         OperatorFault: there is no such mechanism, or no driver of that name.
     """
     record = find_mechanism(mechanism)
     drivers = {Path(path).stem for path in sources if path.startswith(_SENSORS)} - _SHARED
-    if unknown := sorted(set(had) - drivers - {"window", "tables"}):
+    if unknown := sorted(set(had) - drivers - {*ENROLLED}):
         raise OperatorFault(
             f"{unknown[0]!r} is no driver, so the board could not read its sensor; name one of "
-            f"{', '.join(sorted(drivers))}, and window or tables where it was enrolled with them"
+            f"{', '.join(sorted(drivers))}, and {', '.join(ENROLLED)} where it was enrolled so"
         )
     wanted = {mechanism, record.trust, record.reads, *had}
     halves = {module_of(name).__name__: name for name in TABLE}
@@ -135,7 +138,7 @@ def pick_release_modules(mechanism: str) -> dict[str, bytes]:
     sources = read_sources()
     drivers = {Path(path).stem for path in sources if path.startswith(_SENSORS)} - _SHARED
     had = sorted(name for name in drivers if not name.startswith("yours"))
-    return pick_modules(sources, FIRST, mechanism, *had, "window", "tables")
+    return pick_modules(sources, FIRST, mechanism, *had, *ENROLLED)
 
 
 def read_start_files() -> dict[str, bytes]:

@@ -26,7 +26,7 @@ from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, make_identity
 
 LINK = "the link of one device"  # as `enrol.save_link_file` writes it
-MORE = ("tables", "mechanism", "plane", "window", "steps")
+MORE = ("tables", "mechanism", "plane", "window", "steps", "following")
 HANDED = "what is left of one device's file"
 MARKS, MARKED = "boards.json", "which board each device's keys went to"  # beside the devices file
 

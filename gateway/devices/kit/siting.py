@@ -23,6 +23,7 @@ from recovery.noise import Ratio
 
 from ...faults import OperatorFault
 from ...mechanisms import find_for_deployment
+from ...settings.config import make_query
 from ...settings.deployment import Deployment
 from .boardfile import BoardFile
 
@@ -145,7 +146,8 @@ def derive_settings(deployment: Deployment) -> dict[str, Any]:
     """Return what a deployment asks of its devices, in words of their config.
 
     tables: they may draw noise from them. mechanism: where it is another than thermal. plane: of
-    its grid on the earth, where it says a corner.
+    its grid on the earth, where it says a corner. following: of a level that follows, its slew and
+    how many answers share the promise.
 
     Raises:
         OperatorFault: the grid is none that a device could find its cell in.
@@ -155,6 +157,8 @@ def derive_settings(deployment: Deployment) -> dict[str, Any]:
         more["mechanism"] = deployment.rounds.mechanism
     if plane := compute_plane(deployment):
         more["plane"] = plane
+    if deployment.sensors is not None and (slew := deployment.sensors.slew):
+        more["following"] = [*slew, make_query(deployment).readings]
     return more
 
 

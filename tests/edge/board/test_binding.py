@@ -22,7 +22,7 @@ ROOT = bytes(range(32))
 WHO = rootkeys.identity("lab", "n", ROOT, bytes(32), 3)
 LIMITS = Limits(1, 8, 1, 500_000, 10**6, 0)
 OURS, THEIRS = b"\x01\x02\x03", b"\x01\x02\x04"
-CONFIG: Any = config.Config(WHO, {}, None, {}, 100, 0, None, False, "thermal", None, None)
+CONFIG: Any = config.Config(WHO, {}, None, {}, 100, 0, None, False, "thermal", None, None, None)
 
 
 def enrolled(place: Any, window: bytes = b"") -> Any:
@@ -200,7 +200,9 @@ PRICE = 1000
 def told(wake_s: int = 0) -> Any:
     """Return a Config of which only this matters."""
     driver = {"name": "yours", "empty": None, "address": None}
-    return config.Config(WHO, {}, None, driver, 100, wake_s, None, False, "thermal", None, None)
+    return config.Config(
+        WHO, {}, None, driver, 100, wake_s, None, False, "thermal", None, None, None
+    )
 
 
 @pytest.mark.parametrize(("wake_s", "spent"), [(0, 24), (60, 3)])

@@ -152,6 +152,7 @@ def test_a_cable_and_no_tls_are_possible(tmp_path: Path) -> None:
         ("driver", {"name": "tmp117", "recorded_s": 1795500000}, "recorded_s without empty"),
         ("tick_ms", 0, "tick_ms"),
         ("wake_s", -5, "wake_s"),
+        ("following", 64, "following"),
         ("debug", True, "a word too many, debug;"),
     ],
 )

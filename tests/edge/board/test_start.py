@@ -143,6 +143,43 @@ def test_a_copy_stays_awake_and_renews_no_radio(
     assert reached == [copied]
 
 
+@pytest.mark.parametrize("following", [None, [3, 64, 24]])
+def test_a_level_follows_where_the_enrolment_says_so(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, following: list[int] | None
+) -> None:
+    """By as much as its noise is made for, and nowhere else: noise of others hides less."""
+    config(tmp_path, monkeypatch, **({"following": following} if following else {}))
+    given = Mock(side_effect=Ended)
+    monkeypatch.setattr(start, "Device", given)
+    light = start.led.Led(start.led.open_pin(machine, "LED"))
+    sensor = SimpleNamespace(step=(1, 16), read=None)
+    parts = start.Parts(start.load(), sensor, light, machine, str(tmp_path))
+    with pytest.raises(Ended):
+        asyncio.run(parts._answer())
+
+    level = given.call_args.kwargs["follower"]
+    assert (level is not None) is (following is not None)
+    if level is not None:
+        sent = []
+        for _ in range(26):
+            sent.append(level.subtract((1000,), 6)[0])
+            level.follow()
+        assert sent == [1000 - 3 * k for k in range(24)] + [1000, 997]
+
+
+def test_a_level_that_is_none_costs_no_boot(
+    machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be the same at the next start, and each start takes a part of the budget."""
+    config(tmp_path, monkeypatch, following=[1, 64, 0])
+    before = (tmp_path / "budget.0").read_bytes()
+    light = start.led.Led(start.led.open_pin(machine, "LED"))
+    with pytest.raises(ValueError, match="at least 1"):
+        start.Parts(start.load(), SimpleNamespace(), light, machine, str(tmp_path))
+
+    assert (tmp_path / "budget.0").read_bytes() == before
+
+
 def test_a_sensor_that_failed_hides_no_budget_that_cannot_be_written(
     machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

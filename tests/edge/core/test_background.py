@@ -3,6 +3,7 @@
 import copy
 from fractions import Fraction
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 
@@ -104,9 +105,11 @@ def test_what_was_not_answered_leaves_no_trace() -> None:
     assert level.subtract((10, -10), 0) == (8, -8)
 
 
-@pytest.mark.parametrize("bad", [((0, 1), 3), ((1, 0), 3), ((-1, 2), 3), ((1, 2), 0)])
-def test_a_level_that_cannot_move_is_refused(bad: tuple[tuple[int, int], int]) -> None:
-    """It would be the recorded one, at the price of one that follows."""
+@pytest.mark.parametrize(
+    "bad", [((0, 1), 3), ((1, 0), 3), ((-1, 2), 3), ((1, 2), 0), ((1, 2), 2.5), ((True, 2), 3)]
+)
+def test_a_level_that_cannot_move_is_refused(bad: tuple[tuple[int, int], Any]) -> None:
+    """It would be the recorded one, at the price of one that follows; or not be counted whole."""
     with pytest.raises(ValueError, match="never moves needs no follower"):
         Follower(*bad)
 

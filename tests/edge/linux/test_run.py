@@ -10,7 +10,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from paho.mqtt.client import Client, MQTTMessage
@@ -199,6 +201,25 @@ def test_a_sensor_that_is_gone_silences_nothing_but_the_reading(device_file: Pat
     assert b"898" not in b"".join(
         payload for leaf, payload in host.heard if leaf in ("state", "meta", "diag", "ack")
     )
+
+
+def test_a_level_follows_where_the_enrolment_says_so(
+    device_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By half a kelvin an answer, 128 grains: what the limits in the same file were made for."""
+    body = json.loads(device_file.read_text())
+    body["devices"][0]["following"] = [1, 2, 24]
+    device_file.write_text(json.dumps(body))
+    home, given = folder_of(device_file, SimpleNamespace(port=1)), Mock(side_effect=KeyError)
+    monkeypatch.setattr("edge.net.device.Device", given)
+    sensor = Held(lambda: Sensor(Converter(898)), 1, Sensor.step)
+    with pytest.raises(KeyError):
+        asyncio.run(run.live(load(home + "/heatveil.json"), home, Notify(), sensor))
+
+    level = given.call_args.kwargs["follower"]
+    assert level.subtract((1000,), 8) == (1000,)
+    level.follow()
+    assert level.subtract((1000,), 8) == (872,)
 
 
 @pytest.mark.parametrize("clock", ["usual", "raw"])

@@ -99,7 +99,7 @@ def test_a_private_name_that_would_no_longer_be_met_is_refused(hidden: str) -> N
         (
             ("thermal", "tmp117"),
             {"sensors/tmp117"},
-            {"disk_half", "core/table", "places", "window"},
+            {"disk_half", "core/table", "places", "window", "background"},
         ),
         (
             ("thermal", "amg8833", "tables"),
@@ -107,6 +107,7 @@ def test_a_private_name_that_would_no_longer_be_met_is_refused(hidden: str) -> N
             {"sensors/tmp117", "central"},
         ),
         (("thermal", "ds18b20", "window"), {"core/window"}, {"core/table", "crypto"}),
+        (("thermal", "ds18b20", "following"), {"core/background"}, {"core/window"}),
         (("disk", "gps"), {"disk_half", "sensors/gps", "sensors/plane"}, {"ranks", "sum_node"}),
         (("quadtree", "fixed"), {"sum_node", "crypto", "quadtree"}, {"central", "disk_half"}),
     ],

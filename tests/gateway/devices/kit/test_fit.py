@@ -11,6 +11,7 @@ from edge.board.config import load
 from edge.core.budget import COUNT
 from edge.host import rootkeys
 from edge.host.enrol import Ram
+from edge.mechanisms import thermal_half
 from gateway.cli.devices.provision import check_never_heard
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
@@ -100,6 +101,21 @@ def enrolled(folder: Path, asks: bool, planned: str = "") -> tuple[Deployment, A
     held = boardfile.load_board_file(folder / "wall.device.json", deployment.site.name, "wall")
     assert held is not None
     return deployment, plan_first_round(query), held
+
+
+def test_a_level_follows_by_what_its_enrolment_was_priced_for(tmp_path: Path) -> None:
+    """The limits of its key hold that noise; what the deployment says later changes neither."""
+    following = 'background = "following"\nslew = "1/64"'
+    deployment, asked, held = enrolled(tmp_path, False, following)
+    _, recorded, other = enrolled(tmp_path, False)
+
+    path, told = tmp_path / "heatveil.json", []
+    for one in (held, other):
+        path.write_bytes(settings.make_board_config(one, OWN))
+        told.append(load(str(path)).following)
+    assert told == [[1, 64, deployment.privacy.readings], None]
+    assert thermal_half.objection(asked, held.identity, held.limits, 0) == ""
+    assert "less noise" in thermal_half.objection(recorded, held.identity, held.limits, 0)
 
 
 def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
