@@ -139,7 +139,7 @@ SPENT = "so nothing more is asked. A new promise is a new enrolment"
 # The store of a deployment: can it be read, is it of this promise, is there room.
 
 
-def check_store(deployment: Deployment, query: Any) -> Iterator[Finding]:
+def check_store(deployment: Deployment, query: Any, devices: Devices | None) -> Iterator[Finding]:
     """Yield what is found of the store; a running gateway is not disturbed."""
     database, kept = deployment.site.database, make_pass("store", describe_retention(deployment))
     if deployment.store.postgresql is None:
@@ -159,7 +159,7 @@ def check_store(deployment: Deployment, query: Any) -> Iterator[Finding]:
             )
             return
     try:
-        yield from _check_spent(deployment, query)
+        yield from _check_spent(deployment, query, devices)
     except DeletedFault as wrong:
         yield make_fault("store", wrong)
     except OperatorFault as wrong:
@@ -171,7 +171,7 @@ def check_store(deployment: Deployment, query: Any) -> Iterator[Finding]:
         yield make_note("store", copies)
 
 
-def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
+def _check_spent(deployment: Deployment, query: Any, devices: Devices | None) -> Iterable[Finding]:
     """Yield whether what was charged may be added to, and what is left."""
     from ..store.reader import open_reader
 
@@ -181,7 +181,8 @@ def _check_spent(deployment: Deployment, query: Any) -> Iterable[Finding]:
     with open_reader(deployment) as reader:
         if lacking := reader.find_unusable_fault():
             raise lacking
-        reader.check_promise(guarantee, deployment.privacy.readings)
+        keys = {name: one.key_id for name, one in devices.by_name.items()} if devices else {}
+        reader.check_promise(guarantee, deployment.privacy.readings, keys)
         least, ledger = reader.read_promise()[1], reader.read_ledger(budget)
     unit = find_unit(guarantee)
     if least is not None and budget < least:
@@ -349,7 +350,7 @@ def check_deployment(path: Path, connect: bool) -> Iterator[Finding]:
     for caution in find_for_deployment(deployment).cautions(query):
         yield make_note("rounds", caution)
     yield from check_files.check_files(deployment, path)
-    yield from check_store(deployment, query)
+    yield from check_store(deployment, query, devices)
     yield from check_links(deployment, connect)
 
 

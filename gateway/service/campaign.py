@@ -203,7 +203,8 @@ class Campaign:
         # The key of the open round, under central trust alone.
         self._key = RoundKey(self.deployment) if self._due else None
         check_may_answer_central(self.devices, self._plan)
-        self.store.check_promise(make_terms(self._plan.guarantee), self._budget)
+        keys = {name: one.key_id for name, one in self.devices.by_name.items()}
+        self.store.check_promise(make_terms(self._plan.guarantee), self._budget, keys)
 
     def stop(self) -> None:
         """Make `run_rounds` return soon. An open round stays open, for the next start."""

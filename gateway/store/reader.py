@@ -8,10 +8,11 @@ would keep SQLite's log from being emptied.
 import json
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, case, create_engine, event, func, inspect, select
@@ -351,18 +352,22 @@ class Reader:
         with self._engine.connect() as connection:
             return round_rows.read_terms(connection), round_rows.read_budget(connection)
 
-    def check_promise(self, guarantee: Any, readings: int) -> None:
+    def check_promise(
+        self, guarantee: Any, readings: int, keys: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         """Hold what a deployment promises against what was promised here, as `serve` does.
 
         Args:
             readings: under [privacy].
+            keys: the key of each device, by name.
 
         Raises:
-            OperatorFault: it is another promise, or a larger one.
+            OperatorFault: it is another promise, a larger one, or one that was ended.
         """
-        budget = compute_budget_rho(guarantee, readings)
+        terms, budget = make_terms(guarantee), compute_budget_rho(guarantee, readings)
         with self._engine.connect() as connection:
-            round_rows.check_terms_and_budget(connection, make_terms(guarantee), budget)
+            round_rows.check_terms_and_budget(connection, terms, budget)
+            round_rows.check_not_ended(connection, terms, keys)
 
     def list_devices(self) -> list[DeviceRow]:
         """Return every device that was ever heard of, under each of its keys, by name."""

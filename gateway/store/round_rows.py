@@ -15,9 +15,16 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import delete, func, insert, or_, select, update
 
-from ..faults import DeletedFault, ForgottenFault
+from ..faults import DeletedFault, ForgottenFault, OperatorFault
 from ..service.intake.outcomes import AskedRound, SecondAnswer, hash_frame
-from ..service.ledger import Charge, Ledger, check_budget, check_terms, find_stored_unit
+from ..service.ledger import (
+    Charge,
+    Ledger,
+    check_budget,
+    check_terms,
+    find_counted_s,
+    find_stored_unit,
+)
 from .message_rows import insert_many
 from .places import Place
 from .schema import (
@@ -173,6 +180,36 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
         found.append((row.promise, row.ended_s, Ledger(Fraction(row.budget), paid)))
         before = row.charge
     return found
+
+
+def check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> None:
+    """Check that these devices were not asked before under the same promise, which was ended.
+
+    One for a window they may be asked again: what they have spent comes back.
+
+    Args:
+        keys: the key of each device, by name.
+
+    Raises:
+        OperatorFault: they were, and go on with what they have spent.
+    """
+    if find_counted_s(terms) is not None:
+        return
+    last = connection.scalar(
+        select(func.max(promises.c.charge)).where(promises.c.promise == terms)
+    )
+    answered = select(charges.c.round).join(reports, reports.c.round == charges.c.round)
+    answered = answered.where(charges.c.id <= (last or 0)).order_by(charges.c.id.desc()).limit(1)
+    named = select(reports.c.device, reports.c.key_id)
+    rows = connection.execute(named.where(reports.c.round == answered.scalar_subquery()))
+    for name, key_id in rows:
+        if keys.get(name) == key_id:
+            raise OperatorFault(
+                f"the promise of this deployment was ended, for good, and {name} has the key that "
+                "it answered with then: it has spent what it spent, and rounds that it refuses "
+                "are charged all the same. Enrol again in a new folder, and start the gateway "
+                "there; its deployment file may name this database"
+            )
 
 
 def write_terms(connection: Any, terms: str, budget: Fraction) -> None:

@@ -12,10 +12,11 @@ which every later map is drawn, the numbers that devices have used, and alarms.
 
 import json
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Engine, Table, and_, bindparam, delete, exists, func, insert, select, tuple_
@@ -243,20 +244,28 @@ class Store:
             rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
             return [DeadLetter(*row) for row in rows]
 
-    def check_promise(self, promised: str, budget: Fraction) -> None:
+    def check_promise(
+        self,
+        promised: str,
+        budget: Fraction,
+        keys: Mapping[str, bytes] = MappingProxyType({}),
+    ) -> None:
         """Hold a promise against what was promised here before; a smaller one is kept.
 
         Nothing is kept before the first charge, for nobody has been promised anything by then.
 
         Args:
             promised: as `terms.terms` writes it.
+            keys: the key of each device, by name.
 
         Raises:
-            OperatorFault: it is another promise, or a larger one; or rounds are missing here.
+            OperatorFault: it is another promise, a larger one, or one that was ended; or rounds
+                are missing here.
         """
         with self._reads.connect() as connection:
             self._check_whole(connection)
             round_rows.check_terms_and_budget(connection, promised, budget)
+            round_rows.check_not_ended(connection, promised, keys)
             least = round_rows.read_budget(connection)
         if least is not None and budget < least:
             with self._engine.begin() as connection:

@@ -119,6 +119,34 @@ def test_a_round_of_an_ended_promise_is_none_of_the_next(kept: Any, heatveil: He
         assert store.find_number(first) == 3
 
 
+@pytest.mark.parametrize("old", [True, False])
+def test_devices_that_were_asked_under_an_ended_promise_are_not_asked_it_again(
+    kept: Any, heatveil: Heatveil, old: bool
+) -> None:
+    """Their budgets know of no end: what they refuse would be charged. New keys are asked."""
+    deployment = config.load_deployment(kept.path)
+    devices = load_devices(deployment.site.devices, "seen")
+    key_id = devices.by_name["node-0"].key_id if old else b"past"
+    with closing(Store.open_for(deployment)) as store, store.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "INSERT INTO reports SELECT 'node-0', ?, 1, 1, name, x'', 0 FROM rounds "
+            "WHERE number = 1",
+            (key_id,),
+        )
+    assert heatveil("check", "--config", kept.path).status == 0
+    assert heatveil("ledger", "--config", kept.path, "--end-promise", "--yes").status == 0
+    told = heatveil("check", "--config", kept.path)
+
+    assert (told.status == 1, "was ended, for good, and node-0 has the key" in told.out) == (
+        old,
+        old,
+    )
+    if old:
+        assert "was ended, for good" in heatveil("once", "--config", kept.path).refusal
+        with open_reader(deployment) as reader:
+            assert len(reader.list_charges()) == 3  # as before
+
+
 def planned_first(kept: Any) -> bytes:
     """Return the name of the first round, as the file plans it."""
     deployment = config.load_deployment(kept.path)
