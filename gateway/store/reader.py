@@ -20,7 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from edge.core import wire
-from edge.core.records import Guarantee
+from edge.core.records import Grid, Guarantee, Round
 from edge.core.window import JUMPED
 
 from ..faults import OperatorFault, UnmadeFault
@@ -268,15 +268,17 @@ class Reader:
         found = self._all(select(rounds.c.message).where(rounds.c.number == number))
         return found[0][0] if found else None
 
-    def read_guarantee(self, number: int) -> Guarantee | None:
-        """Return the promise that a round was asked under, None where it was deleted."""
+    def read_plan(self, number: int) -> Round | None:
+        """Return a round as it was asked, None where that was deleted."""
         message = self.read_message(number)
         if not message:
             return None
         # It was signed, with a key that may be gone by now.
-        promised = wire.decode(message[: -wire.MAC_BYTES])[5]
+        body = wire.decode(message[: -wire.MAC_BYTES])
+        (columns, rows, cell_mm), promised = body[3], body[5]
         pairs = zip(promised[:6:2], promised[1:6:2], strict=True)
-        return Guarantee(*(None if n is None else (n, d) for n, d in pairs), *promised[6:])
+        guarantee = Guarantee(*(None if n is None else (n, d) for n, d in pairs), *promised[6:])
+        return Round(body[1], body[2], Grid((columns, rows), cell_mm), tuple(body[4]), guarantee)
 
     def list_answers(self, number: int) -> list[AnswerRow]:
         """Return the reports that count in a round, by device."""

@@ -17,14 +17,9 @@ from edge.core import wire
 from recovery.maps.guarantee import Guarantee, sentences
 
 from ...faults import OperatorFault, suggest_name
-from ...mechanisms import Mechanism, find_for_deployment, find_serving, plan_first_round
+from ...mechanisms import Mechanism, find_for_deployment, find_serving
 from ...mechanisms.record import Exported
-from ...service.ledger import (
-    Ledger,
-    compute_budget_rho,
-    is_distributed,
-    is_pure,
-)
+from ...service.ledger import Ledger, is_distributed, is_pure
 from ...settings import config as deployments
 from ...settings.deployment import Deployment
 from ...store import sqlite
@@ -32,7 +27,7 @@ from ...store.places import find_place
 from ...store.reader import RoundRow, open_reader
 from .. import flags
 from .earth import ENDINGS, EarthGrid, find_earth_grid, make_map_writer
-from .ledger import compute_spent_epsilon
+from .ledger import compute_spent_epsilon, read_charged
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
 
@@ -495,12 +490,12 @@ def _check_mechanism(deployment: Deployment, reader: Any) -> None:
 def _describe_promise(
     deployment: Deployment, reader: Any, what: str, units: dict[str, str], span: TimeSpan
 ) -> dict[str, Any]:
-    plan = plan_first_round(deployment, deployments.make_query(deployment))
-    guarantee, readings = plan.guarantee, deployment.privacy.readings
-    reader.check_promise(guarantee, readings)
+    charged = read_charged(deployment, reader)
+    if charged.note:
+        typer.echo(charged.note, err=True)
     terms, _ = reader.read_promise()
-    ledger: Ledger = reader.read_ledger(compute_budget_rho(guarantee, readings))
-    newest, pure = reader.list_rounds(1), guarantee.delta is None
+    ledger: Ledger = reader.read_ledger(charged.budget)
+    newest, pure = reader.list_rounds(1), charged.plan.guarantee.delta is None
     spent = {"rho_budget": str(ledger.budget), "rho_spent": str(ledger.spent)}
     return {
         "promises": _list_promises(reader, span),
@@ -511,7 +506,7 @@ def _describe_promise(
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "charged_under": None if terms is None else json.loads(terms),
         **({} if pure else spent),
-        "epsilon_spent": compute_spent_epsilon(deployment, ledger, plan),
+        "epsilon_spent": compute_spent_epsilon(ledger, charged.plan),
         "rounds_so_far": newest[0].number if newest else 0,
         "units": units,
         "public": "everything here has passed the veil, or is sealed to a key that goes with the "
@@ -526,8 +521,9 @@ def _list_promises(reader: Any, span: TimeSpan) -> list[dict[str, Any]]:
     """
     runs: list[tuple[Guarantee, list[int]]] = []
     for row in _rounds(reader, span):
-        if (asked := reader.read_guarantee(row.number)) is None:
+        if (plan := reader.read_plan(row.number)) is None:
             continue
+        asked = plan.guarantee
         if is_pure(asked) or is_distributed(asked):
             asked = asked._replace(rho=None)
         if runs and runs[-1][0] == asked:

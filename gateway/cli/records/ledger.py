@@ -10,11 +10,11 @@ from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from recovery.maps.guarantee import format_ratio, round_up
+from recovery.maps.guarantee import format_ratio, round_up, window_of
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ...faults import OperatorFault
@@ -79,17 +79,18 @@ def ledger(
     if lost is not None:
         charge_lost_rounds(path, lost, lambda line: typer.echo(line, err=as_json))
     deployment = config.load_deployment(path)
-    plan = plan_first_round(deployment, config.make_query(deployment))
-    rho = compute_round_rho(plan.guarantee)
-    budget = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
     with open_reader(deployment) as reader:
-        reader.check_promise(plan.guarantee, deployment.privacy.readings)
-        standing: Ledger = reader.read_ledger(budget)
+        charged = read_charged(deployment, reader)
+        standing: Ledger = reader.read_ledger(charged.budget)
         charges = reader.list_charges(ALL)
         promised, _ = reader.read_promise()
         ended, gone = reader.list_ended_promises(), reader.is_deleted()
         units = reader.read_units()
-    asked, rho = rho, _newest_price(standing, plan.guarantee) or rho
+    plan = charged.plan
+    asked = compute_round_rho(plan.guarantee)
+    rho = _newest_price(standing, plan.guarantee) or asked
+    if charged.note:
+        typer.echo(charged.note, err=True)
     if as_json:
         told = _exactly(deployment, standing, rho, plan, charges)
         told["promised"] = None if promised is None else json.loads(promised)
@@ -99,11 +100,11 @@ def ledger(
         ]
         typer.echo(json.dumps(told))
         return
-    for line in _in_words(deployment, standing, rho, plan):
+    for line in _in_words(deployment, standing, rho, charged):
         typer.echo(line)
     if gone:
         typer.echo("note     what this site gathered was deleted: nothing more is asked here")
-    if line := _other_file(rho, asked, plan.guarantee, promised):
+    if line := _other_file(standing, rho, asked, plan.guarantee, promised):
         typer.echo(line)
     for was, ended_s, paid in ended:
         cost = find_stored_unit(was).format_rho(paid.spent, 6)
@@ -113,6 +114,34 @@ def ledger(
         )
     for line in _charges(charges, limit, units):
         typer.echo(line)
+
+
+class Charged(NamedTuple):
+    """The promise that is told: the file's, or where it makes another, what was charged for."""
+
+    plan: Any  # a Round under it
+    budget: Fraction  # in rho
+    query: Any = None  # the file's, where it is the file's promise
+    note: str = ""  # why it is not
+
+
+def read_charged(deployment: Deployment, reader: Any) -> Charged:
+    """Return the promise whose charges a store holds; what is past is read under any file.
+
+    Raises:
+        OperatorFault: the file makes another one, and what was asked has been deleted.
+    """
+    query, readings = config.make_query(deployment), deployment.privacy.readings
+    plan = plan_first_round(deployment, query)
+    try:
+        reader.check_promise(plan.guarantee, readings)
+    except OperatorFault as other:
+        asked = reader.read_plan(reader.list_rounds(1)[0].number)
+        if asked is None:
+            raise
+        note = f"note     told is the promise that was charged for, and not the file's: {other}"
+        return Charged(asked, reader.read_promise()[1], None, note)
+    return Charged(plan, compute_budget_rho(plan.guarantee, readings), query)
 
 
 def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
@@ -203,22 +232,23 @@ def charge_lost_rounds(path: Path, number: int, say: Callable[[str], None]) -> N
         )
 
 
-def compute_spent_epsilon(deployment: Deployment, standing: Ledger, plan: Any) -> float:
+def compute_spent_epsilon(standing: Ledger, plan: Any) -> float:
     """Return the epsilon that a ledger comes to, of the promise that a Round is planned for."""
-    at = find_serving(deployment.rounds.mechanism).ledger_delta(plan)
-    whole = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
-    return standing.compute_epsilon(at, float(Fraction(*plan.guarantee.epsilon)), whole)
+    at = find_serving(plan.mechanism).ledger_delta(plan)
+    return standing.compute_epsilon(at, float(Fraction(*plan.guarantee.epsilon)))
 
 
 def _delta(guarantee: Any) -> str | None:
     return None if guarantee.delta is None else format_ratio(guarantee.delta)
 
 
-def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any) -> Sequence[str]:
-    guarantee = plan.guarantee
+def _in_words(
+    deployment: Deployment, standing: Ledger, rho: Fraction, charged: Charged
+) -> Sequence[str]:
+    plan, guarantee = charged.plan, charged.plan.guarantee
     left = int(standing.left / rho)
     share = float(standing.spent / standing.budget)
-    windowed, unit = deployment.privacy.window_h, find_unit(guarantee)
+    windowed, unit = window_of(guarantee), find_unit(guarantee)
     end = f"{left} more can be paid for."
     if not left:
         end = "It comes back as it grows older." if windowed else "Nothing more is asked."
@@ -235,7 +265,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
         f"spent    {unit.format_rho(standing.spent, 6)} of "
         f"{float(unit.convert(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
-        f"so far   epsilon {round_up(compute_spent_epsilon(deployment, standing, plan), 4)} of "
+        f"so far   epsilon {round_up(compute_spent_epsilon(standing, plan), 4)} of "
         f"{format_ratio(guarantee.epsilon)}"
         + (
             f" at delta {delta}; the share counts rho, which adds up, while epsilon grows faster "
@@ -244,7 +274,7 @@ def _in_words(deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any
             else ", which adds up; no delta"
         ),
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
-        *_stays(deployment, plan, unit),
+        *_stays(charged, unit),
     ]
 
 
@@ -260,24 +290,27 @@ def _newest_price(standing: Ledger, guarantee: Any) -> Fraction | None:
     return charged[-1] if charged else None
 
 
-def _other_file(rho: Fraction, asked: Fraction, guarantee: Any, promised: str | None) -> str:
+def _other_file(
+    standing: Ledger, rho: Fraction, asked: Fraction, guarantee: Any, promised: str | None
+) -> str:
     """Return how a file's rounds differ from those that were charged; empty where they do not."""
     if promised is None or is_distributed(guarantee) or asked == rho:
         return ""
     cost, price = (find_stored_unit(promised).format_rho(one, 6) for one in (rho, asked))
     return (
         f"note     what is left is counted in rounds of {cost}, as the newest was; this file, "
-        f"with the variables that are set now, asks for {price}"
+        f"with the variables that are set now, asks for {price}: {int(standing.left / asked)} of "
+        "these can be paid for"
     )
 
 
-def _stays(deployment: Deployment, plan: Any, unit: Unit) -> Sequence[str]:
+def _stays(charged: Charged, unit: Unit) -> Sequence[str]:
     """Return what somebody who stays for longer than a window pays at most."""
-    hours = deployment.privacy.window_h
-    if not hours:
+    plan, whole, query, _ = charged
+    hours = window_of(plan.guarantee)
+    if not hours or query is None:
         return []
-    serving, query = find_serving(plan.mechanism), config.make_query(deployment)
-    whole = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
+    serving = find_serving(plan.mechanism)
     delta, said = serving.ledger_delta(plan), []
     for name, days in DAYS:
         many = count_windows(days, hours)
@@ -332,7 +365,7 @@ def _exactly(
         "rounds_left": int(standing.left / rho),
         "epsilon": format_ratio(guarantee.epsilon),
         "delta": _delta(guarantee),
-        "epsilon_spent": compute_spent_epsilon(deployment, standing, plan),
+        "epsilon_spent": compute_spent_epsilon(standing, plan),
         "charges": [
             {"round": one.number, "device": one.device, "rho": str(one.rho), "at_s": one.at_s}
             for one in charges

@@ -201,7 +201,9 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     for name, number in (("WINDOW_H", "24"), ("READINGS", "26")):
         monkeypatch.setenv(f"HEATVEIL_PRIVACY__{name}", number)
     # What was charged for a life is told of no window: that is another promise.
-    assert "HEATVEIL_ variables" in heatveil("ledger", "--config", square).refusal
+    other = heatveil("ledger", "--config", square)
+    assert "told is the promise that was charged for" in other.err
+    assert (other.status, other.out) == (0, said)
     assert heatveil("ledger", "--config", square, "--end-promise", "--yes").status == 0
     stays = "a day epsilon 7, a week epsilon 49, a year epsilon 2555"
     assert stays in heatveil("ledger", "--config", square).out
@@ -458,17 +460,27 @@ def test_a_smaller_price_in_the_file_does_not_make_more_left(
 ) -> None:
     """Half a round is left: of rounds of the file's price, which none has cost, it would be many.
 
-    A larger promise than people were told is none that anything is told of.
+    Under a larger promise than people were told, what is told is the one that was charged.
     """
+    ledger = "ledger", "--config", kept.path, "--json"
+    before, shown = (json.loads(heatveil(*ledger).out), heatveil("ledger", *ledger[1:3]).out)
     text = kept.path.read_text().replace("readings = 3", "readings = 300")
     kept.path.write_text(text)
-    assert "HEATVEIL_ variables" in heatveil("ledger", "--config", kept.path).refusal
+    larger = heatveil(*ledger)
+    assert "HEATVEIL_ variables" in larger.err
+    assert (larger.status, json.loads(larger.out)) == (0, before)
+    assert heatveil("ledger", *ledger[1:3]).out == shown
     kept.path.write_text(text.replace('epsilon = "8/1"', 'epsilon = "799/100"'))
+    deployment = config.load_deployment(kept.path)
     told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
     said = " ".join(heatveil("ledger", "--config", kept.path).out.split())
 
     assert (told["rounds_left"], Fraction(told["round"])) == (0, kept.rho)
     assert "counted in rounds of" in said
+    # As after `tighten`: rounds of the file's price are dearer or cheaper than the newest was.
+    left = Fraction(told["left"])
+    asked = Fraction(*plan_first_round(deployment, config.make_query(deployment)).guarantee.rho)
+    assert f": {int(left / asked)} of these can be paid for" in said
 
 
 def test_a_map_of_another_room_is_not_laid_over_this_one(kept: Any) -> None:

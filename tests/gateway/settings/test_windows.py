@@ -128,7 +128,9 @@ def test_what_is_spent_of_a_window_of_secure_sums_comes_back() -> None:
         compute_budget_rho(first.guarantee, site.privacy.readings),
     )
     some, all_of_it = (
-        ledger._in_words(site, Ledger(whole, (Charge(rho),) * count), rho, first)[0]
+        ledger._in_words(
+            site, Ledger(whole, (Charge(rho),) * count), rho, ledger.Charged(first, whole)
+        )[0]
         for count in (1, 26)
     )
 
