@@ -200,9 +200,6 @@ def fault(given, needed):
 # and 70, which are left packed. No floats, no indefinite lengths: a decoder that refuses them
 # cannot be surprised by them.
 
-# A list of whole numbers that travels as `bits` (16 or 32) wide little-endian integers.
-Typed = namedtuple("Typed", ("bits", "values"))
-
 # Unsigned numbers, already packed as `bits` (16 or 32) wide little-endian integers.
 Words = namedtuple("Words", ("bits", "packed"))
 
@@ -225,8 +222,6 @@ def put(out, value):
         _head(out, 0 if value >= 0 else 1, value if value >= 0 else -1 - value)
     elif value is None:
         out.append(0xF6)
-    elif isinstance(value, Typed):
-        _put_numbers(out, value.bits, value.values)
     elif isinstance(value, Words):
         _head(out, 6, WORD_TAGS[value.bits])
         put(out, value.packed)
@@ -274,7 +269,7 @@ def _head(out, major, number):
     raise ValueError("%d does not fit the 64 bits of a whole number in a message" % number)
 
 
-def _put_numbers(out, bits, values, first=0):
+def _put_numbers(out, bits, values, first):
     """Write a typed array of the values from the first on, refusing any that does not fit.
 
     Done by hand because `struct.pack` on MicroPython wraps such a number in silence.
