@@ -20,6 +20,7 @@ from ..devices.enrol.check import check_devices_fit
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
 from ..faults import DeletedFault, OperatorFault, TakenFault, UnmadeFault
+from ..loopback import is_loopback
 from ..mechanisms import (
     explain_idle_readings,
     find_for_deployment,
@@ -57,13 +58,38 @@ PATIENCE_S = 5.0
 
 
 def check_links(deployment: Deployment, connect: bool) -> Iterator[Finding]:
-    """Yield what is found of page and broker; connect: go to the broker."""
+    """Yield what is found of page and broker; connect: come to the broker as the gateway does."""
     page = deployment.page
     yield from _page(deployment, page.host, page.port, "port")
     if page.probed is not None:
         yield from _page(deployment, *page.probed, "health_port")
     if connect:
         yield from _broker(deployment.mqtt, deployment.site.name)
+    elif is_loopback(deployment.mqtt.host):
+        yield from _listener(deployment.mqtt)
+
+
+def _listener(broker: Mqtt) -> Iterable[Finding]:
+    """Yield a fault where another program than the broker has its port on this machine."""
+    try:
+        context = access.make_tls_context(broker)
+    except OperatorFault:
+        return  # what it lacks is told among the files
+    if context is None:
+        return  # in the clear it would have to be spoken to
+    try:
+        with (
+            socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S) as plain,
+            context.wrap_socket(plain, server_hostname=broker.host),
+        ):
+            pass
+    except OSError as wrong:
+        if why := access.explain_distrust(broker, wrong):
+            yield make_fault(
+                "broker",
+                f"port {broker.port} at {broker.host} is another program's, or the broker runs "
+                f"with other certificates: {why}. Or give [mqtt] another port",
+            )
 
 
 def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Finding]:

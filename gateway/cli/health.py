@@ -70,7 +70,8 @@ def health(
         )
     for one in shut_out:
         typer.echo(f"note  {one['device']} is shut out: {one['why']}")
-    typer.echo("ready" if found["ready"] else f"not ready: {found['why'] or 'see above'}")
+    why = "see above" if found["parts"] else found["why"]
+    typer.echo("ready" if found["ready"] else f"not ready: {why}")
     if not found["ready"]:
         raise typer.Exit(1)
 

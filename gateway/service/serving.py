@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -48,7 +48,7 @@ AWAITED = Wording(
     "rounds.awaited",
     "no round opens: it is not known yet which round the broker retains",
 )()
-_HINDERED = Wording("rounds.hindered", "no round opens: {why}")
+_HINDERED = Wording("rounds.hindered", "no round opens while this does not work: {parts}")
 _FAILED = Wording("rounds.failed", "the rounds have failed: see the log")()
 UNREAD = (
     "the broker does not let the gateway read which round it retains, so that a ledger which is "
@@ -402,8 +402,8 @@ class Service:
 
     def _hindrance(self) -> str:
         """Return why no round may open now, or nothing."""
-        if why := self._vitals.explain_hindrance():
-            return _HINDERED(why=why)
+        if parts := self._vitals.list_hindering_parts():
+            return _HINDERED(parts=", ".join(parts))
         begun = self._outbox is None or self._outbox.wait_open()
         return "" if begun else AWAITED
 
@@ -414,8 +414,10 @@ class Service:
 
     def _look(self) -> None:
         """Look at what changes by itself: the store's file, room on the disk, how parts are."""
-        with suppress(ReplacedFault):  # whoever is to end for it has been told
+        try:
             self.identity.check()
+        except ReplacedFault:  # whoever is to end for it has been told, and threads end by it
+            return
         enough = self._vitals.set_free_bytes(
             self._store.measure_free_bytes(), self._deployment.store.reserve_mb
         )

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from recovery.maps.sentence import Wording, describe, join
+from recovery.maps.sentence import Wording, describe
 
 from ...logs import log
 from ...settings.deployment import Deployment
@@ -136,10 +136,10 @@ class Vitals:
         self.set_part("disk", enough, "" if enough else _FULL(mb=reserve_mb))
         return enough
 
-    def explain_hindrance(self) -> str:
-        """Return why no round may open now, or nothing."""
+    def list_hindering_parts(self) -> list[str]:
+        """Return the parts that a round needs to open, and that do not work now."""
         parts = self.health.list_parts()
-        return join(parts[name].why for name in NEEDED if not parts[name].ok)
+        return [name for name in NEEDED if not parts[name].ok]
 
 
 class Chore(NamedTuple):

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import subprocess
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from importlib.resources import files
@@ -289,6 +290,32 @@ def test_with_connect_the_broker_is_asked_and_its_certificate_looked_at(
     assert (bad.status, faults(bad)) == (1, ["broker"])
 
 
+def test_a_port_of_the_broker_that_another_program_has_is_a_fault(
+    site: Path, heatveil: Heatveil
+) -> None:
+    """Before mosquitto ends on it; while nobody listens there is nothing to be said."""
+    text = site.read_text().replace("insecure = true", 'ca_file = "broker/ca.pem"')
+    site.write_text(text.replace("[mqtt]", '[mqtt]\npassword_file = "broker/gateway.password"'))
+    assert heatveil("broker", "init", "--config", site).status == 0
+    free = heatveil("check", site)
+    with socket.create_server(("127.0.0.1", config.load_deployment(site).mqtt.port)) as other:
+
+        def answer() -> None:
+            link, _ = other.accept()
+            with link:
+                link.recv(1)
+                link.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        taken = heatveil("check", site)
+        thread.join()
+
+    assert faults(free) == []
+    assert faults(taken) == ["broker"]
+    assert "is another program's" in taken.out
+
+
 def test_a_smaller_promise_is_told_before_it_is_for_good(kept: Any, heatveil: Heatveil) -> None:
     """What was spent already counts against it; and who looks writes nothing."""
     words, before = "no larger promise is taken on", heatveil("check", kept.path)
@@ -352,6 +379,7 @@ def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
 
     assert half.status == 1
     assert "DOWN  broker: nobody answers there" in half.out
+    assert half.out.count("nobody answers there") == 1
     assert "ok    store" in half.out
     assert whole.status == 0
     assert whole.out.splitlines()[-1] == "ready"

@@ -19,6 +19,7 @@ from edge.core.records import Report
 from edge.core.window import JUMPED
 from gateway.devices.enrol import budgets, enrol
 from gateway.devices.fleet.crowd import Crowd
+from gateway.faults import ReplacedFault
 from gateway.mechanisms import find_mechanism
 from gateway.mechanisms.thermal.granting import make_first_limits
 from gateway.service.mqtt.connection import Message
@@ -149,6 +150,23 @@ def test_rounds_run_from_the_plan_to_the_published_map(room: Room) -> None:
     assert maps[-1].pop("closed_s") == pytest.approx(time.time(), abs=60)
     assert published == maps[-1]
     assert find_kept(room.mqtt, wire.round_topic(room.site, "thermal")) == []  # nothing is asked
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("lost", [True, False])
+def test_threads_that_end_with_a_lost_store_are_no_fault_of_their_own(
+    room: Room, lost: bool
+) -> None:
+    """Who reads the log then is to look at the store, and at nothing else."""
+    with room.service() as service:
+        if lost:
+            with pytest.raises(ReplacedFault):
+                service.identity.declare_lost(ReplacedFault("the store is gone"))
+        service._outbox.close()  # as it ends where nothing may be stored
+        service._look()
+        told = [event["parts"]["broker"]["why"] for event in room.told("health")]
+
+    assert any("its thread outbox has ended by a fault" in why for why in told) != lost
 
 
 @pytest.mark.usefixtures("here")

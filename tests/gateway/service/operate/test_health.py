@@ -155,11 +155,12 @@ def test_less_room_than_is_kept_free_hinders_rounds_until_there_is_more(vitals: 
     """A round that opens then is paid for, and its answers are not taken."""
     assert vitals.set_free_bytes(64_000_000, 64)
     assert vitals.set_free_bytes(None, 64)  # where it cannot be known
-    assert vitals.explain_hindrance() == ""
+    assert vitals.list_hindering_parts() == []
     assert not vitals.set_free_bytes(63_999_999, 64)
-    assert "less than 64 MB" in vitals.explain_hindrance()
+    assert "less than 64 MB" in vitals.health.list_parts()["disk"].why
+    assert vitals.list_hindering_parts() == ["disk"]
     assert vitals.set_free_bytes(64_000_000, 64)
-    assert vitals.explain_hindrance() == ""
+    assert vitals.list_hindering_parts() == []
 
 
 # The series of a gateway: Prometheus can read them, and no device is among them.
