@@ -106,6 +106,11 @@ def make_scenery(
     return mechanism.stand(query, seen, columns * rows, world)
 
 
+def make_world(deployment: Deployment) -> np.random.Generator:
+    """Return what draws all that is random in a deployment's virtual world, alike each time."""
+    return np.random.default_rng([*deployment.site.name.encode()])
+
+
 # Beside the devices' half of the keys: what a key holder keeps.
 HOLDER = "keyholder.json"
 
@@ -131,7 +136,7 @@ def fleet(
     deployment = config.load_deployment(path)
     query = config.make_query(deployment)
     seen = FleetInputs(sources, sources_random, scene, speed, since, points)
-    there = make_scenery(deployment, query, seen, np.random.default_rng())
+    there = make_scenery(deployment, query, seen, make_world(deployment))
     kept = path.with_name("secrets.json")
     secrets = enrolment.load_secrets(kept, deployment.site.name)
     if nodes is not None and nodes > len(secrets.devices):
@@ -163,7 +168,9 @@ def fleet(
         typer.echo(
             f"{len(crowd.names) - len(missing)} devices are on the broker; Ctrl-C ends them"
         )
-        for sentence in [lives] * bool(lives) + off + describe_unconnected(missing):
+        drawn = sources is None and scene is None and (points is None or points in EXAMPLES)
+        alike = ["who is where is drawn by the site's name, and so alike at each start"] * drawn
+        for sentence in [lives] * bool(lives) + alike + off + describe_unconnected(missing):
             typer.echo(sentence)
         with Churn(crowd, churn) as dying:
             wait_and_show_counts(

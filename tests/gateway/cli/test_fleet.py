@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from gateway.cli.devices.fleet import FleetInputs, make_scenery, make_world
 from gateway.devices.enrol import enrol
 from gateway.devices.fleet import crowd
 from gateway.settings import config
@@ -72,6 +73,23 @@ def test_a_fleet_says_goodbye_and_what_became_of_its_frames(
     assert set(states.values()) == {b"disconnected"}
     assert len(states) == 6
     assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("mechanism", ["thermal", "disk"])
+def test_who_is_where_is_the_same_at_each_start(tmp_path: Path, mechanism: str) -> None:
+    """A map of all rounds would else be of two rooms; another site is another room."""
+    path = tmp_path / "site.toml"
+
+    def stand(site: str) -> str:
+        path.write_text(f'[site]\nname = "{site}"\n' + sample.partition("\n[site]")[2])
+        deployment = config.load_deployment(path)
+        given = deployment, config.make_query(deployment), FleetInputs(), make_world(deployment)
+        with make_scenery(*given).run_scene(None) as told:
+            return str(told)
+
+    sample = re.sub(r"(?m)^name = .*$", "", config.make_sample(mechanism), count=1)
+    assert stand("lab") == stand("lab")
+    assert stand("lab") != stand("attic")
 
 
 # What enrolling leaves on the disk, and a fleet that starts again.
