@@ -320,7 +320,12 @@ def run_gateway(path: Path, rounds: int | None = None) -> None:
         manager,
     ):
         service.identity.call_on_loss(over.set)
-        page.attach(reader=reader)
+        page.attach(
+            reader=reader,
+            list_keys=lambda: {
+                name: one.key_id.hex() for name, one in now.devices.by_name.items()
+            },
+        )
         manager.moving = service.is_moving
         writer.collect_garbage_seldom()
         typer.echo(f"live page: {page.url}")

@@ -150,11 +150,14 @@ def devices(parts: Parts, asked: records.Named) -> records.Devices:
     )
     unit = find_stored_unit(promised)
     left = _tell_left(reader, budget, unit)
+    keys = None if parts.list_keys is None else parts.list_keys()
     found = []
     for row in rows:
         if row.name in shown:
             kinds = counts.get(row.name, Counter())
-            told: Any = kinds["late"], kinds.total(), left(row.name)
+            # A key that is no more has nothing left; what its successor has, that one shows.
+            present = keys is None or keys.get(row.name) == row.key_id_hex
+            told: Any = kinds["late"], kinds.total(), left(row.name) if present else None
             found.append(records.Device(*row[:6], *told, *row[6:]))
     return records.Devices(
         found,

@@ -10,7 +10,7 @@ the ingest waits for the disk.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
@@ -38,6 +38,8 @@ class Parts:
 
     feed: Feed = field(default_factory=Feed)
     reader: Any = None  # `store.reader.Reader`
+    # The key of each enrolled device in hex, by name; None where nobody says.
+    list_keys: Callable[[], Mapping[str, str]] | None = None
     health: Health | None = None
     metrics: Metrics | None = None
     picture: tuple[bytes, str] | None = None  # of the floor, with its kind
@@ -47,11 +49,13 @@ class Parts:
         self,
         *,
         reader: Any = None,
+        list_keys: Callable[[], Mapping[str, str]] | None = None,
         health: Health | None = None,
         metrics: Metrics | None = None,
     ) -> None:
         """Take what is given and keep what is not; any thread may."""
         self.reader = reader or self.reader
+        self.list_keys = list_keys or self.list_keys
         self.health = health or self.health
         self.metrics = metrics or self.metrics
         if metrics is not None:

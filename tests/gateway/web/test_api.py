@@ -61,6 +61,16 @@ def test_devices_are_listed_by_name_and_hold_no_reading(live: Page, ask: Ask) ->
     ]
 
 
+def test_a_device_with_new_keys_shows_no_budget_of_the_old_ones(live: Page, ask: Ask) -> None:
+    """Under a window it begins with nothing, and is silent: a whole budget would be untrue."""
+    keys = {"north": "00ff00ff", "south": "0123abcd"}
+    live.attach(list_keys=lambda: keys)
+    found = {one["name"]: one["left"] for one in ask(live, f"{V1}/devices").json["devices"]}
+
+    assert found["north"]["exact"] == "9/8"
+    assert (found["south"], found["west"]) == (None, None)
+
+
 def test_no_device_is_lost_where_the_database_has_an_order_of_its_own(
     live: Page, known: Any, ask: Ask
 ) -> None:
