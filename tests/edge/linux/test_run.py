@@ -203,7 +203,7 @@ def test_a_sensor_that_is_gone_silences_nothing_but_the_reading(device_file: Pat
     )
 
 
-def test_a_level_follows_where_the_enrolment_says_so(
+def test_a_computer_has_the_level_of_its_enrolment(
     device_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By half a kelvin an answer, 128 grains: what the limits in the same file were made for."""
