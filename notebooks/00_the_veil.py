@@ -48,7 +48,7 @@ from heatveil import (
 )
 from physics.places import cell_places, sensor_places
 from physics.scenes import Scene
-from physics.sensors import grains
+from physics.sensors import to_grains
 from recovery.maps.guarantee import sentences
 from recovery.thermal import calibrate_query, operator
 from recovery.thermal.curve import curve, find_epsilon, presence
@@ -116,7 +116,7 @@ assert np.abs(found_m[:, None] - people.places).min(axis=1).max() <= 0.1  # to t
 # %%
 def readings(round):
     """What each thermometer reads, in whole grains, before its veil."""
-    values = grains(warmth, Params(*round.params).exponent)
+    values = to_grains(warmth, Params(*round.params).exponent)
     return [Reading(sensor, (value,)) for sensor, value in enumerate(values)]
 
 

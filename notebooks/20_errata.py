@@ -27,7 +27,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from heatveil import earth_movers, forward, heat_kernel, minimise_l1, sensitivity
-from physics.kernel import moves
+from physics.kernel import list_moves
 from recovery.noise.gaussian import gaussian_delta, gaussian_sigma, paper_delivers, paper_sigma
 from recovery.proofs.bounds import corollary_10, theorem_9
 from recovery.proofs.le_cam import find_lower_bound
@@ -97,7 +97,7 @@ assert gaussian_delta(10, gaussian_sigma(10, 0.1)) <= 0.1 * (1 + 1e-9)
 
 # %%
 operator = heat(100, 50, 0.05)
-alone = max(float(np.abs(block).max()) for block in moves(operator))
+alone = max(float(np.abs(block).max()) for block in list_moves(operator))
 together = sensitivity(operator)
 exposed = gaussian_delta(1, gaussian_sigma(1, 1e-5, alone), together)
 print(f"one sensor changes by {alone:.3f}, all together by {together:.3f}; with noise for one,")

@@ -241,18 +241,18 @@ folder = next((one for one in folders if (one / "room_climate.npz").is_file()), 
 if folder is None:
     print("The recordings are not here; set HEATVEIL_DATA to the folder that holds thermal/.")
 else:
-    from physics.recorded.experiments import room_climate
+    from physics.recorded.experiments import read_room_climate
     from physics.recorded.fitting import (
         alternate_days,
         compare_with_peer,
-        fit,
+        fit_room,
         forecast,
-        forecast_errors,
+        measure_forecast_errors,
     )
     from physics.recorded.warming import effective_capacity
 
-    halves = {room: alternate_days(found) for room, found in room_climate(folder).items()}
-    fits = {room: fit(first) for room, (first, _) in halves.items()}
+    halves = {room: alternate_days(found) for room, found in read_room_climate(folder).items()}
+    fits = {room: fit_room(first) for room, (first, _) in halves.items()}
 
     one = next(one for one in halves["A"][1] if len(one.power_w) > 350)
     colours = [f"C{node}" for node in range(len(one.places_m))]
@@ -276,7 +276,7 @@ else:
             f"{effective_capacity(fitted.warming, 3600):14.0f}"
             f"{fitted.warming.mixing_m2_per_s:12.3f} [{least:.3f}, {most:.3f}]"
         )
-    rows = {room: forecast_errors(fits[room], held) for room, (_, held) in halves.items()}
+    rows = {room: measure_forecast_errors(fits[room], held) for room, (_, held) in halves.items()}
     for peer in ("last", "slope"):
         for room, row in rows.items():
             beside = compare_with_peer(row, peer)

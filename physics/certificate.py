@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .displaced import Knot, Past, bound_steepest, edges_of
+from .displaced import Knot, Past, bound_steepest, compute_edge_slopes
 from .places import Floats
 
 _GROUPS = 17  # of lags, with about as much of the change in each
@@ -228,7 +228,7 @@ def _longest(knot: Knot, metric: Floats) -> tuple[float, Floats]:
     Both are measured by this metric: a change d counts as d @ metric.
     """
     nodes = knot.floor.table @ (knot.felt @ metric)
-    square, changes = bound_steepest(knot.floor, edges_of(knot.floor, nodes))
+    square, changes = bound_steepest(knot.floor, compute_edge_slopes(knot.floor, nodes))
     return float(np.sqrt(square.max())), changes
 
 

@@ -229,7 +229,7 @@ def _check(fields: Iterable[Floats], here: Floor) -> Iterator[Floats]:
 def _most(here: Floor, felt: Floats, far_m: Sequence[float]) -> Displaced:
     """Return what a lag changes: by displacements, nowhere more than anywhere in the room."""
     nodes = here.table @ felt
-    edges = edges_of(here, nodes)
+    edges = compute_edge_slopes(here, nodes)
     slope = float(np.sqrt(bound_steepest(here, edges)[0].max()))
     # On one sensor J is one row, and the two columns choose their edges by themselves.
     wide, deep = (np.square(pair).max(axis=0) for pair in edges)
@@ -268,7 +268,7 @@ def bound_steepest(here: Floor, edges: tuple[Floats, Floats]) -> tuple[Floats, F
     with A and B the squares of its columns and C their product.
 
     Args:
-        edges: of `edges_of`.
+        edges: of `compute_edge_slopes`.
     """
     wide, deep = edges
     across, down = (np.einsum("eij,eij->ei", pair, pair) for pair in (wide, deep))
@@ -296,7 +296,7 @@ def bound_steepest(here: Floor, edges: tuple[Floats, Floats]) -> tuple[Floats, F
     return cells[order], np.einsum("nik,nk->ni", jacobian, along)
 
 
-def edges_of(here: Floor, nodes: Floats) -> tuple[Floats, Floats]:
+def compute_edge_slopes(here: Floor, nodes: Floats) -> tuple[Floats, Floats]:
     """Return the slopes along the near and far edge, and the left and right, of each cell.
 
     Each is (2, lattice cells, sensors).

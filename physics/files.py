@@ -127,7 +127,7 @@ def _open_table(
         raise _unreadable(path, error, f"a text file of {what}") from error
 
 
-def from_frames_file(path: str | Path, clip: str | None = None) -> NDArray[np.int64]:
+def read_frames(path: str | Path, clip: str | None = None) -> NDArray[np.int64]:
     """Return the frames, (frames, rows, columns) of whole numbers, of one clip of an .npz file.
 
     Args:

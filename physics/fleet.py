@@ -21,11 +21,11 @@ from edge.core.pixels import subtract_baseline
 from edge.mechanisms import USUAL
 
 from .instruments.chain import Instruments
-from .sensors import PointSensors, grains
+from .sensors import PointSensors, to_grains
 
 # Where the device has its privacy stage: after the converter, before anything leaves.
 #
-#     counts of the converter        `Instruments.see`
+#     counts of the converter        `Instruments.measure`
 #     less the empty room, in grains `edge.core.pixels.subtract_baseline`: whole numbers, and a
 # public constant
 #     clamped                        `edge.mechanisms.thermal.veil`
@@ -41,13 +41,13 @@ from .sensors import PointSensors, grains
 # temperatures did, and that is all that is used.
 
 
-def counted_grains(
+def convert_counts(
     counts: Sequence[int | None], empty: Sequence[int], exponent: int, step: Fraction
 ) -> tuple[int, ...]:
     """Return counts less the empty room, in grains of 2**-exponent kelvin. Private.
 
     Args:
-        counts: of the sensors of one device, as `Instruments.see` gives them.
+        counts: of the sensors of one device, as `Instruments.measure` gives them.
         empty: the same of the empty room, public.
         step: of the converter, in kelvin.
 
@@ -77,7 +77,7 @@ class Fresh:
         self.count = len(sensors.places_m)
         self._truth = np.zeros(self.count)
 
-    def step(self, own: slice) -> Fraction | None:
+    def find_step(self, own: slice) -> Fraction | None:
         """Return what the least move may show, in kelvin.
 
         See `recovery.noise.worst.find_least_shown`.
@@ -85,19 +85,19 @@ class Fresh:
         step = self._sensors.step
         return step if step is None else step * (self._sensors.behind // step + 1)
 
-    def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
+    def set_temperatures(self, temperatures: ArrayLike, at_s: float | None) -> None:
         """Set what there is to see.
 
         Raises:
-            ValueError: as `PointSensors.truth`.
+            ValueError: as `PointSensors.check_temperatures`.
         """
-        self._truth = self._sensors.truth(temperatures)
+        self._truth = self._sensors.check_temperatures(temperatures)
 
     def read(self, own: slice, params: Any) -> tuple[int, ...]:
         """Return the readings of these sensors now, in grains. Private."""
         truth = self._truth[own]  # was checked when it was shown
         seen = truth + self._world.normal(0, self._sensors.noise_sd, truth.shape)
-        return grains(seen, params.exponent, self._sensors.step, self._sensors.behind)
+        return to_grains(seen, params.exponent, self._sensors.step, self._sensors.behind)
 
 
 class Lasting:
@@ -116,7 +116,7 @@ class Lasting:
         self._ends = np.cumsum([kind.count for kind in self._kinds]).tolist()
         self.count = self._ends[-1] if self._ends else 0
         if empty is None:
-            empty = [count for kind in self._kinds for count in kind.empty()]
+            empty = [count for kind in self._kinds for count in kind.record_empty_room()]
         if len(empty) != self.count:
             raise ValueError(
                 f"the empty room has {len(empty)} counts but there are {self.count} "
@@ -125,7 +125,7 @@ class Lasting:
         self._empty = tuple(empty)
         self._counts: Sequence[int | None] = self._empty
 
-    def step(self, own: slice) -> Fraction:
+    def find_step(self, own: slice) -> Fraction:
         """Return the step of these sensors' converters, in kelvin.
 
         Raises:
@@ -143,11 +143,11 @@ class Lasting:
             )
         return self._kinds[first].step
 
-    def show(self, temperatures: ArrayLike, at_s: float | None) -> None:
+    def set_temperatures(self, temperatures: ArrayLike, at_s: float | None) -> None:
         """Let every instrument see its part; None for as soon as all can read again.
 
         Raises:
-            ValueError: a wrong number of temperatures, or as `Instruments.see`.
+            ValueError: a wrong number of temperatures, or as `Instruments.measure`.
         """
         when = max((kind.next_s for kind in self._kinds), default=0.0) if at_s is None else at_s
         shown = np.asarray(temperatures, dtype=float)
@@ -159,7 +159,7 @@ class Lasting:
         parts = np.split(shown, self._ends[:-1])
         counts: list[int | None] = []
         for kind, part in zip(self._kinds, parts, strict=True):
-            counts += kind.see(part, when)
+            counts += kind.measure(part, when)
         self._counts = tuple(counts)
 
     def read(self, own: slice, params: Any) -> tuple[int, ...]:
@@ -168,7 +168,9 @@ class Lasting:
         Raises:
             ValueError: a reading did not come.
         """
-        return counted_grains(self._counts[own], self._empty[own], params.exponent, self.step(own))
+        return convert_counts(
+            self._counts[own], self._empty[own], params.exponent, self.find_step(own)
+        )
 
 
 # edge.core.entropy.Identity, and the edge.core.budget.Budget of this device, which has booted
@@ -245,7 +247,7 @@ class Fleet:
                     f"reads one that is not, for the room has 0 to {count - 1}; every "
                     "reading needs one place and one name. Enrol the fleet again."
                 )
-            step = self._sees.step(slice(who.sensor, last + 1))
+            step = self._sees.find_step(slice(who.sensor, last + 1))
             ratio = None if step is None else step.as_integer_ratio()
             level = follower and follower()
             self._members[who.name] = Member(who, budget, ratio, level, tables, mechanism)
@@ -256,25 +258,25 @@ class Fleet:
         """Who is in the fleet, in the order in which they came."""
         return tuple(self._members)
 
-    def node(self, name: str) -> Any:
+    def find_node(self, name: str) -> Any:
         """Return the device itself, an `edge.core.node.Node`."""
         if name not in self._nodes:
             self._nodes[name] = Node(*self._members[name])
             self._nodes[name].recorded_ms = self.recorded_ms
         return self._nodes[name]
 
-    def member(self, name: str) -> "Member":
+    def find_member(self, name: str) -> "Member":
         """Return what a device is made of, for whoever runs it as an `edge.net.device.Device`."""
         return self._members[name]
 
-    def starts_again(self, name: str, budget: Any) -> None:
+    def restart(self, name: str, budget: Any) -> None:
         """Let a device begin anew with a budget that has booted, as after a power cut."""
         renewed = self._begin and self._begin()
         self._members[name] = self._members[name]._replace(budget=budget, follower=renewed)
         self._alone[name] = self._first
         self._nodes.pop(name, None)
 
-    def show(self, temperatures: ArrayLike, at_s: float | None = None) -> None:
+    def set_temperatures(self, temperatures: ArrayLike, at_s: float | None = None) -> None:
         """Set what there is to see, (sensors,), in kelvin above the baseline.
 
         Args:
@@ -284,18 +286,18 @@ class Fleet:
             ValueError: a wrong number of temperatures, or one not finite; one that is negative,
                 for `PointSensors`; a time that goes back, for `Instruments`.
         """
-        self._sees.show(temperatures, at_s)
+        self._sees.set_temperatures(temperatures, at_s)
 
     def answer(self, name: str, message: bytes) -> bytes | None:
-        """Return a device's frame for the message of a Round, or None: see `refusal`."""
-        found: bytes | None = self.node(name).answer(
+        """Return a device's frame for the message of a Round, or None: see `find_refusal`."""
+        found: bytes | None = self.find_node(name).answer(
             message, lambda params: self.read(name, params)
         )
         return found
 
-    def refusal(self, name: str) -> str:
+    def find_refusal(self, name: str) -> str:
         """Return why a device did not answer the last Round; empty when it did."""
-        return str(self.node(name).refusal)
+        return str(self.find_node(name).refusal)
 
     def read(self, name: str, params: Any) -> tuple[int, ...]:
         """Return what a device's sensors see now, in the Round's grains. Private.

@@ -100,11 +100,13 @@ def compute_axis_response(
         return heat_kernel(sensors[:, None] - sources, spread)
     check_walls(sources, sensors, walls, length)
     if check_spread(spread) / length**2 < SWITCH:
-        return images(sources, sensors, spread, walls, length)
-    return waves(sources, sensors, spread, walls, length)
+        return sum_images(sources, sensors, spread, walls, length)
+    return sum_waves(sources, sensors, spread, walls, length)
 
 
-def images(sources: Floats, sensors: Floats, spread: float, walls: str, length: float) -> Floats:
+def sum_images(
+    sources: Floats, sensors: Floats, spread: float, walls: str, length: float
+) -> Floats:
     """Sum the mirror images of each source, at x + 2 j L and, or less those, at -x + 2 j L.
 
     No term left out is nearer to a sensor than 2 L images, and there it is negligible.
@@ -119,7 +121,9 @@ def images(sources: Floats, sensors: Floats, spread: float, walls: str, length: 
     return np.maximum(total, 0.0, out=total)
 
 
-def waves(sources: Floats, sensors: Floats, spread: float, walls: str, length: float) -> Floats:
+def sum_waves(
+    sources: Floats, sensors: Floats, spread: float, walls: str, length: float
+) -> Floats:
     """Sum the modes that the walls allow, cosines where they are insulated, sines where cold.
 
     K(y, x) = (1 + 2 sum over k of cos(k pi y/L) cos(k pi x/L) exp(-s (k pi/L)**2)) / L
@@ -180,7 +184,7 @@ def sensitivity(
 
     Args:
         operator: A, (sensors, sources), in temperature per unit of heat.
-        cells: d, how far the source moves; see `moves` for what that means in a plane.
+        cells: d, how far the source moves; see `list_moves` for what that means in a plane.
         shape: (columns, rows) of the cells in a plane, None along a line.
 
     Raises:
@@ -193,11 +197,11 @@ def sensitivity(
     """
     return max(
         float(np.sqrt(np.einsum("ij,ij->j", block, block).max()))
-        for block in moves(operator, cells, shape)
+        for block in list_moves(operator, cells, shape)
     )
 
 
-def moves(
+def list_moves(
     operator: ArrayLike,
     cells: int = 1,
     shape: tuple[int, int] | None = None,
@@ -235,7 +239,7 @@ def moves(
         )
     steps = [
         (right, down)
-        for right, down in ring(cells, flat=rows == 1)
+        for right, down in list_steps(cells, flat=rows == 1)
         if abs(right) < columns and down < rows and not (mirrored and right < 0)
     ]
     if not steps:
@@ -260,7 +264,7 @@ def _differences(matrix: Floats, steps: list[tuple[int, int]], mirrored: bool) -
 
 
 @lru_cache(maxsize=1024)  # the same rings are asked for at every spread
-def ring(cells: int, flat: bool) -> tuple[tuple[int, int], ...]:
+def list_steps(cells: int, flat: bool) -> tuple[tuple[int, int], ...]:
     """Return the steps (right, down) longer than cells - 1 and at most cells, one of each pair."""
     if cells != int(cells) or cells < 1:
         return ()
@@ -306,7 +310,7 @@ def forward(
     >>> forward([0.0, 1.0], [0.0], spread_m2=0.25).round(4)
     array([[0.5642, 0.2076]])
     """
-    sources, sensors, lengths = room(sources_m, sensors_m, length_m)
+    sources, sensors, lengths = split_axes(sources_m, sensors_m, length_m)
     if len(lengths) == 1:
         return compute_axis_response(
             sources[:, 0], sensors[:, 0], spread_m2, walls, float(lengths[0])
@@ -330,7 +334,7 @@ def forward(
     return operator
 
 
-def room(
+def split_axes(
     sources_m: ArrayLike, sensors_m: ArrayLike, length_m: ArrayLike
 ) -> tuple[Floats, Floats, Floats]:
     """Return the places as (places, axes), and the length of each axis.

@@ -74,7 +74,7 @@ def mnormal(n: int, world: np.random.Generator) -> Floats:
     return _unit(np.concatenate(hills), _MNORMAL)
 
 
-def cells_of(points: Floats, grid: Grid) -> NDArray[np.int64]:
+def find_cells(points: Floats, grid: Grid) -> NDArray[np.int64]:
     """Return the flat index of the cell of each point, (n,), row by row and x fastest.
 
     Args:
@@ -83,7 +83,7 @@ def cells_of(points: Floats, grid: Grid) -> NDArray[np.int64]:
     Raises:
         ValueError: points of another shape, a coordinate that is NaN, or a grid without cells.
 
-    >>> cells_of(np.array([[0.5, 0.2], [1.0, 9.0]]), Grid((4, 2), 0))
+    >>> find_cells(np.array([[0.5, 0.2], [1.0, 9.0]]), Grid((4, 2), 0))
     array([2, 7])
     """
     places = np.asarray(points, dtype=np.float64)
@@ -116,9 +116,9 @@ def cells_of(points: Floats, grid: Grid) -> NDArray[np.int64]:
 
 
 def histogram(points: Floats, grid: Grid) -> NDArray[np.int64]:
-    """Return how many points each cell has, (rows, columns); arguments as for `cells_of`."""
+    """Return how many points each cell has, (rows, columns); arguments as for `find_cells`."""
     columns, rows = grid.shape
-    counts = np.bincount(cells_of(points, grid), minlength=columns * rows)
+    counts = np.bincount(find_cells(points, grid), minlength=columns * rows)
     return counts.reshape(rows, columns)
 
 

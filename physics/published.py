@@ -35,14 +35,14 @@ def cut(path: Path, window: Window, out: Path) -> int:
     with out.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("user", "longitude", "latitude"))
-        for user, longitude, latitude in rows_of(path):
+        for user, longitude, latitude in read_rows(path):
             if west <= longitude < east and south <= latitude < north:
                 writer.writerow((user, longitude, latitude))
                 count += 1
     return count
 
 
-def rows_of(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[Row]:
     """Yield user, longitude and latitude of each row that has a place; gzip is read as it is.
 
     Where no column names a user each row is one.

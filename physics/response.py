@@ -96,7 +96,7 @@ class Response:
             said.update(" ".join(f"{value:.6g}" for value in np.ravel(part)).encode())
         return said.hexdigest()[:8]
 
-    def within(self, cells: int) -> int:
+    def find_distance(self, cells: int) -> int:
         """Return which distance covers a displacement by so many sides of a cell.
 
         Raises:

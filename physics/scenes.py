@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid
 
-from .files import from_frames_file as from_frames_file
+from .files import read_frames as read_frames
 from .files import read_sources
 from .kernel import Length, Walls, forward
 from .places import Floats, cell_places, nearest_cells
@@ -71,7 +71,7 @@ class Scene:
         )
 
 
-def random_sources(
+def draw_sources(
     k: int,
     grid: Grid,
     world: np.random.Generator,
@@ -100,7 +100,7 @@ def random_sources(
     return Scene(places[chosen], np.full(int(k), float(intensity)))
 
 
-def from_sources_file(path: str | Path, length_m: Length = 1.0) -> Scene:
+def read_scene(path: str | Path, length_m: Length = 1.0) -> Scene:
     """Return the scene that a CSV file of sources tells of.
 
     Its header is `position,intensity` along a line and `x,y,intensity` in a plane; positions

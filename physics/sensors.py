@@ -56,7 +56,7 @@ class PointSensors:
                 "converter behind that one. Correct it."
             )
 
-    def truth(self, temperatures: ArrayLike) -> Floats:
+    def check_temperatures(self, temperatures: ArrayLike) -> Floats:
         """Return the temperatures, (sensors,), as an array, if they can be.
 
         Raises:
@@ -77,7 +77,7 @@ class PointSensors:
             )
         return truth
 
-    def see(self, temperatures: ArrayLike, world: np.random.Generator) -> Floats:
+    def measure(self, temperatures: ArrayLike, world: np.random.Generator) -> Floats:
         """Return the temperatures with the sensors' own noise, in kelvin above the baseline.
 
         Noise may push a cold sensor a little below nought. That is what real sensors do, and
@@ -90,11 +90,11 @@ class PointSensors:
         Raises:
             ValueError: as `truth`.
         """
-        truth = self.truth(temperatures)
+        truth = self.check_temperatures(temperatures)
         return np.asarray(truth + world.normal(0, self.noise_sd, truth.shape))
 
 
-def grains(
+def to_grains(
     temperatures: ArrayLike,
     exponent: int,
     step: Fraction | None = None,
@@ -115,9 +115,9 @@ def grains(
     Raises:
         ValueError: a temperature that is not finite.
 
-    >>> grains([0.51, -0.5, 0.1], exponent=2)
+    >>> to_grains([0.51, -0.5, 0.1], exponent=2)
     (2, -2, 0)
-    >>> grains([0.51], exponent=2, step=Fraction(1, 1))
+    >>> to_grains([0.51], exponent=2, step=Fraction(1, 1))
     (4,)
     """
     readings = np.asarray(temperatures, dtype=float).reshape(-1)

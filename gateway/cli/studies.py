@@ -162,7 +162,7 @@ def simulate(
 
     To begin: heatveil simulate --sample > room.toml
     """
-    from physics.rooms.read import sample as sample_of_room
+    from physics.rooms.read import read_sample
     from recovery.estimators.table import ESTIMATORS
 
     from ..lab.thermal_days.rooms import load_room, make_model
@@ -170,7 +170,7 @@ def simulate(
     from ..lab.thermal_days.run import simulate as simulated
 
     if sample:
-        typer.echo(sample_of_room(), nl=False)
+        typer.echo(read_sample(), nl=False)
         return
     if room is None:
         raise OperatorFault(

@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 from edge.core.entropy import Tape
 from edge.core.records import Grid, Reading, Release
 from edge.mechanisms import thermal
-from physics.sensors import grains
+from physics.sensors import to_grains
 from recovery.distance import earth_movers
 from recovery.estimators.table import ESTIMATORS, Own, register
 from recovery.maps.heatmap import Heatmap
@@ -247,7 +247,7 @@ def _blur(query: Query, felt: Floats, rng: Any) -> list[Release]:
         exponent = thermal.params_of(planned).exponent
         payloads = [
             thermal.report(planned, Reading(sensor, (value,)), rng)
-            for sensor, value in enumerate(grains(felt, exponent, query.step, query.behind))
+            for sensor, value in enumerate(to_grains(felt, exponent, query.step, query.behind))
         ]
         releases.append(thermal.release(planned, payloads, None))
     return releases

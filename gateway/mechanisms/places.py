@@ -14,7 +14,7 @@ from edge.core.records import Grid, Reading
 from physics import points as drawn
 from physics.files import open_csv
 from physics.fleet import Fleet
-from physics.points import Points, cells_of, read_points
+from physics.points import Points, find_cells, read_points
 
 from ..faults import OperatorFault, suggest_name
 from .summary import describe_warmest_places
@@ -113,7 +113,7 @@ def load_crowd(
     grid = query.grid
     if inputs.points in EXAMPLES:
         made = getattr(drawn, inputs.points)(inputs.users or _USERS, world)
-        cells = np.tile(cells_of(made * measure_grid_sides(grid), grid), (query.readings, 1))
+        cells = np.tile(find_cells(made * measure_grid_sides(grid), grid), (query.readings, 1))
         return Crowd(query, cells, 0, len(made) if query.readings > 1 else 0)
     if inputs.users is not None:
         raise OperatorFault(
@@ -125,7 +125,7 @@ def load_crowd(
     check_weights(found, path)
     _check(found, path, query.readings, advice)
     outside = count_outside(found, path, grid, getattr(query, "outside", "clamp"))
-    cells = _in_turn(found, cells_of(found.places, grid), query.readings)
+    cells = _in_turn(found, find_cells(found.places, grid), query.readings)
     return Crowd(query, cells, outside, count_short_users(found, query.readings))
 
 
@@ -250,7 +250,7 @@ class Standing:
         self.count = cells.shape[1]
         self._answers = np.zeros(self.count, np.int64)
 
-    def step(self, own: slice) -> None:
+    def find_step(self, own: slice) -> None:
         """Return nothing: a place has no converter."""
 
     def read(self, own: slice, params: Any) -> tuple[int, int]:

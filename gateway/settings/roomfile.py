@@ -86,17 +86,17 @@ def fill_from_room_file(given: Mapping[str, Any], folder: Path) -> dict[str, Any
 
 def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
     """Return what a room file says, as the tables of a deployment file."""
-    from physics.instruments.presets import find
-    from physics.rooms.model import grid
+    from physics.instruments.presets import find_preset
+    from physics.rooms.model import make_grid
 
     room = _room(path, _stamp(path))
-    steps = {find(one.kind).step for one in room.thermometers}
+    steps = {find_preset(one.kind).step for one in room.thermometers}
     if len(steps) != 1:
         raise OperatorFault(
             f"room {path} has {len(room.thermometers)} kinds of thermometers with {len(steps)} "
             "different resolution steps, but the noise is made for exactly one. Keep one kind"
         )
-    cells = grid(room)
+    cells = make_grid(room)
     found: dict[str, dict[str, Any]] = {
         "room": {"cells": cells.shape, "length_m": cells.shape[0] * cells.cell_mm / 1000},
         "heat": {"spread_m2": None},
@@ -117,7 +117,7 @@ def read_floor_lines(path: Path) -> dict[str, Any]:
     walls, doors and furniture are rectangles (left, top, right, bottom), windows two points each,
     sensors a point each in their order; what is warm by itself is furniture too.
     """
-    from physics.rooms.plan import door_rect, door_wall, is_upright, wall_rect
+    from physics.rooms.plan import door_rect, find_door_wall, is_upright, wall_rect
 
     room = _room(path, _stamp(path))
     long_m, deep_m = room.size_m
@@ -129,7 +129,7 @@ def read_floor_lines(path: Path) -> dict[str, Any]:
     }
     doors = []
     for door in room.doors:
-        wall = door_wall(room, door)
+        wall = find_door_wall(room, door)
         upright = wall is not None and is_upright(room.walls[wall])
         doors.append({"rect": door_rect(room, door), "upright": upright})
     return {
@@ -177,10 +177,10 @@ def compute_response(path: Path, protect_distance_m: float | None) -> Any:
 
 @lru_cache(maxsize=4)
 def _response(path: Path, stamp: tuple[int, int], protect_distance_m: float | None) -> Any:
-    from physics.rooms.respond import respond
+    from physics.rooms.respond import compute_response
 
     room = _room(path, stamp)
-    return respond(
+    return compute_response(
         room,
         protect_distance_m or room.cell_mm / 1000,
         through_walls=room.privacy is None or room.privacy.through_walls,
@@ -224,10 +224,10 @@ class _Beside:
 
 @lru_cache(maxsize=4)
 def _room(path: Path, stamp: tuple[int, int]) -> Any:
-    from physics.rooms.read import read
+    from physics.rooms.read import read_room
 
     try:
-        return read(path)
+        return read_room(path)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
 

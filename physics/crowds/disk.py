@@ -45,7 +45,7 @@ class Footprint(NamedTuple):
         return self.weights.shape[0] // 2, self.weights.shape[1] // 2
 
 
-def footprint(round: Round) -> Footprint:
+def make_footprint(round: Round) -> Footprint:
     """Return the arrays of a disk Round.
 
     Raises:
@@ -129,7 +129,7 @@ def report_many(round: Round, cells: ArrayLike, world: np.random.Generator) -> W
     Raises:
         ValueError: cells that are not whole or not of the grid; a Round that is no disk Round.
     """
-    law = footprint(round)
+    law = make_footprint(round)
     columns, rows = round.grid.shape
     at = check_cells(cells, columns * rows)
     extra, jump, home, places = _laid_out(law, columns, rows)
@@ -162,7 +162,7 @@ def count_many(round: Round, histogram: ArrayLike, world: np.random.Generator) -
     Raises:
         ValueError: a histogram of another shape, or not of whole numbers from 0 on.
     """
-    law = footprint(round)
+    law = make_footprint(round)
     columns, rows = round.grid.shape
     users = check_histogram(histogram, (rows, columns)).ravel()
     extra, jump, home, places = _laid_out(law, columns, rows)

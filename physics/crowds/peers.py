@@ -16,10 +16,12 @@ def count_oue(histogram: ArrayLike, epsilon: float, world: np.random.Generator) 
     """
     users = check_histogram(histogram, np.shape(histogram))
     others = int(users.sum()) - users
-    return np.asarray(world.binomial(users, 0.5) + world.binomial(others, chance_of_one(epsilon)))
+    return np.asarray(
+        world.binomial(users, 0.5) + world.binomial(others, find_other_bit_chance(epsilon))
+    )
 
 
-def chance_of_one(epsilon: float) -> float:
+def find_other_bit_chance(epsilon: float) -> float:
     """Return the probability that a bit of another cell is 1.
 
     Raises:
@@ -121,7 +123,7 @@ def check_cells(cells: ArrayLike, count: int) -> Whole:
     if not whole or at.ndim != 1 or (at.size and not 0 <= at.min() <= at.max() < count):
         raise ValueError(
             f"cells are {at.dtype} of shape {at.shape} but must be whole numbers (n,) from 0 to "
-            f"{count - 1}: each names a cell of the grid, row by row. physics.points.cells_of "
+            f"{count - 1}: each names a cell of the grid, row by row. physics.points.find_cells "
             "makes them from points."
         )
     return at.astype(np.int64, copy=False)

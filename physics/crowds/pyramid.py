@@ -38,19 +38,19 @@ def release_sums(round: Round, sums: ArrayLike, reports: int, rng: Any) -> Relea
             report holds several places they must be divided as `report` divides them.
         reports: how many there are.
     """
-    return Release(round, veil(round, parts_of(round, sums), rng), reports)
+    return Release(round, veil(round, make_parts_lookup(round, sums), rng), reports)
 
 
-def parts_of(round: Round, sums: ArrayLike) -> Callable[[int, list[int]], list[int]]:
+def make_parts_lookup(round: Round, sums: ArrayLike) -> Callable[[int, list[int]], list[int]]:
     """Return what gives the exact parts of squares of the k-th measured level: private."""
     p = params_of(round)
     side = 1 << depth(round.grid)
     columns, rows = round.grid.shape
     padded = np.zeros((side, side), dtype=np.int64)
     padded[:rows, :columns] = sums
-    pyramid = [halve(padded, depth(round.grid) - p.first - len(p.weights) + 1)]
+    pyramid = [sum_blocks(padded, depth(round.grid) - p.first - len(p.weights) + 1)]
     for _ in p.weights[1:]:
-        pyramid.append(halve(pyramid[-1], 1))
+        pyramid.append(sum_blocks(pyramid[-1], 1))
     pyramid.reverse()
 
     def parts(k: int, squares: list[int]) -> list[int]:
@@ -60,7 +60,7 @@ def parts_of(round: Round, sums: ArrayLike) -> Callable[[int, list[int]], list[i
     return parts
 
 
-def halve(sums: Whole, times: int) -> Whole:
+def sum_blocks(sums: Whole, times: int) -> Whole:
     """Return the sums over squares of 2**times cells a side."""
     side = len(sums) >> times
     return sums.reshape(side, 1 << times, side, 1 << times).sum(axis=(1, 3))

@@ -29,7 +29,7 @@ _AT_ONCE = 256  # of more the bounds are long numbers
 _RARE = 24  # exponent from which on a digit is left to the tail
 
 
-def sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) -> Whole:
+def draw_noise_sums(length: int, parts: int, divisor: int, num: int, den: int, rng: Any) -> Whole:
     """Return the noise of `parts` devices on each of so many numbers, `divisor` to one noise.
 
     The law of `edge.core.shares.draw_shares` with `pieces=parts`, in a time that hardly grows

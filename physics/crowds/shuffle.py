@@ -34,7 +34,15 @@ from edge.mechanisms.pyramid import (
     unpack_levels,
 )
 
-__all__ = ["NAME", "analyse", "coordinates", "cost", "messages", "modulus", "shares"]
+__all__ = [
+    "NAME",
+    "analyse",
+    "choose_modulus",
+    "compute_cost",
+    "count_shares",
+    "list_coordinates",
+    "make_messages",
+]
 
 _WRAPS = 2.0**-40  # the chance that any sum wraps
 
@@ -47,7 +55,7 @@ class Cost(NamedTuple):
     total_bytes: float
 
 
-def coordinates(round: Round) -> list[tuple[int, int]]:
+def list_coordinates(round: Round) -> list[tuple[int, int]]:
     """Return every square of every measured level, as (k, square)."""
     p = params_of(round)
     return [
@@ -57,15 +65,15 @@ def coordinates(round: Round) -> list[tuple[int, int]]:
     ]
 
 
-def modulus(round: Round, users: int) -> int:
+def choose_modulus(round: Round, users: int) -> int:
     """Return the modulus of the sums: a power of two, beyond all parts and their noise."""
     p = params_of(round)
     least = min(Fraction(num, den) for num, den in epsilons(round))
-    tail = math.log(2 * len(coordinates(round)) / _WRAPS) / float(least)
+    tail = math.log(2 * len(list_coordinates(round)) / _WRAPS) / float(least)
     return 1 << math.ceil(math.log2(p.units * users + 2 * p.units * tail))
 
 
-def shares(
+def count_shares(
     epsilon: float, many: int, users: int, delta: float, modulus: int, printed: bool = False
 ) -> int:
     """Return into how many shares each of so many sums is split.
@@ -85,16 +93,16 @@ def shares(
     return max(own, math.ceil(sigma / (math.log(users) - 1) + 2))
 
 
-def cost(
+def compute_cost(
     epsilon: float, many: int, users: int, delta: float, modulus: int, printed: bool = False
 ) -> Cost:
     """Return what one user sends of so many sums, each message a coordinate and a share."""
-    messages = many * shares(epsilon, many, users, delta, modulus, printed)
+    messages = many * count_shares(epsilon, many, users, delta, modulus, printed)
     bits = math.ceil(math.log2(many * modulus))
     return Cost(messages, bits, messages * bits / 8)
 
 
-def messages(
+def make_messages(
     round: Round, payload: list[int], users: int, split: int, mod: int, rng: Any
 ) -> list[tuple[int, int]]:
     """Return what one user sends to the shuffler: (coordinate, share), in any order.
@@ -102,12 +110,12 @@ def messages(
     Args:
         payload: of `edge.mechanisms.pyramid.report`.
         users: how many honest ones bring noise, at the least.
-        split, mod: of `shares` and `modulus`.
+        split, mod: of `count_shares` and `choose_modulus`.
     """
     p = params_of(round)
     own, scales = unpack_levels(round, payload), epsilons(round)
     found = []
-    for at, (k, square) in enumerate(coordinates(round)):
+    for at, (k, square) in enumerate(list_coordinates(round)):
         num, den = scales[k][0], scales[k][1] * p.units
         noise = polya(users, num, den, rng) - polya(users, num, den, rng)
         rest = own[k].get(square, 0) + noise
@@ -121,12 +129,12 @@ def messages(
 
 def analyse(round: Round, mixed: list[tuple[int, int]], mod: int, users: int) -> Release:
     """Return the Release of what came out of the shuffler: sums decoded around nought."""
-    sums = [0] * len(coordinates(round))
+    sums = [0] * len(list_coordinates(round))
     for at, share in mixed:
         sums[at] += share
     noisy = {
         place: (total + mod // 2) % mod - mod // 2
-        for place, total in zip(coordinates(round), sums, strict=True)
+        for place, total in zip(list_coordinates(round), sums, strict=True)
     }
     values = gather_values(round, lambda k, squares: [noisy[k, square] for square in squares])
     return Release(round, values, users)

@@ -58,7 +58,7 @@ def compute_outer_conductance(medium: Medium) -> tuple[tuple[Floats, Floats], ..
     return tuple(pairs)
 
 
-def edge(medium: Medium, axis: int, end: int) -> Places:
+def index_side(medium: Medium, axis: int, end: int) -> Places:
     """Return the index of the cells at a side: end 0 is the near one, 1 the far one.
 
     It begins with an ellipsis, so that it serves for many fields at once.
@@ -71,12 +71,12 @@ def edge(medium: Medium, axis: int, end: int) -> Places:
 def _half(medium: Medium, axis: int) -> Floats:
     """Return the resistance of half a cell, m2 K/W; infinite where nothing conducts."""
     with np.errstate(divide="ignore", over="ignore"):
-        return np.asarray(medium.width(axis) / 2 / medium.conductivity)
+        return np.asarray(medium.find_width(axis) / 2 / medium.conductivity)
 
 
 def _area_m2(medium: Medium, axis: int) -> Any:
     # Of a face across the axis: one number, or of a shape with one along it.
-    others = [medium.width(it) for it in range(len(medium.cell_m)) if it != axis]
+    others = [medium.find_width(it) for it in range(len(medium.cell_m)) if it != axis]
     area = math.prod(others) * medium.beyond
     across = len(medium.shape) - 1 - axis
     whole = [1 if at == across else count for at, count in enumerate(medium.shape)]
@@ -114,7 +114,7 @@ def assemble(medium: Medium) -> System:
         if shape[across] > 1:
             bands[stride] = -whole.ravel()[:-stride]
         for end in (0, 1):
-            diagonal[edge(medium, axis, end)] += sides[axis][end]
+            diagonal[index_side(medium, axis, end)] += sides[axis][end]
     offsets = [0, *bands, *(-stride for stride in bands)]
     values = [diagonal.ravel(), *bands.values(), *bands.values()]
     matrix = sparse.diags_array(values, offsets=offsets, shape=(count, count), format="csr")
@@ -124,7 +124,7 @@ def assemble(medium: Medium) -> System:
     )
 
 
-def inflow(system: System, drive: Drive) -> Floats:
+def compute_inflow(system: System, drive: Drive) -> Floats:
     """Return what comes into each cell from outside the system, in W, (..., cells).
 
     Its power, and what the outside and the supply would send into a cell at the baseline.
@@ -133,14 +133,14 @@ def inflow(system: System, drive: Drive) -> Floats:
     power = np.array(drive.power_w, dtype=float)
     for axis, pair in enumerate(system.sides):
         for end in (0, 1):
-            power[edge(medium, axis, end)] += pair[end] * drive.outside_k[axis][end]
+            power[index_side(medium, axis, end)] += pair[end] * drive.outside_k[axis][end]
     flat = power.reshape(*power.shape[: power.ndim - len(medium.shape)], -1)
     if drive.supply_k:
         flat += system.ventilation * drive.supply_k
     return flat
 
 
-def outflow(system: System, field: Floats, drive: Drive) -> tuple[Floats, Floats]:
+def compute_outflow(system: System, field: Floats, drive: Drive) -> tuple[Floats, Floats]:
     """Return what goes out by the sides and by ventilation, in W, of each field (..., cells)."""
     medium = system.medium
     shaped = field.reshape(*field.shape[:-1], *medium.shape)
@@ -148,7 +148,7 @@ def outflow(system: System, field: Floats, drive: Drive) -> tuple[Floats, Floats
     for axis, pair in enumerate(system.sides):
         for end in (0, 1):
             if pair[end].any():
-                warmer = shaped[edge(medium, axis, end)] - drive.outside_k[axis][end]
+                warmer = shaped[index_side(medium, axis, end)] - drive.outside_k[axis][end]
                 over = tuple(range(out.ndim, warmer.ndim))
                 out = out + (pair[end] * warmer).sum(axis=over)
     return out, (field - drive.supply_k) @ system.ventilation

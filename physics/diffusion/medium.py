@@ -83,19 +83,19 @@ class Medium:
     @property
     def volume_m3(self) -> Floats | float:
         """The volume of a cell: one number, or of a shape that goes with the medium's."""
-        return math.prod(map(self.width, range(len(self.cell_m)))) * self.beyond
+        return math.prod(map(self.find_width, range(len(self.cell_m)))) * self.beyond
 
-    def width(self, axis: int) -> Any:
+    def find_width(self, axis: int) -> Any:
         """Return how wide cells are along an axis, 0 for x, in a shape that goes with theirs."""
         size = self.cell_m[axis]
         return size if np.ndim(size) == 0 else np.reshape(size, (-1,) + (1,) * axis)
 
-    def between(self, axis: int) -> tuple[int, ...]:
+    def find_inner_shape(self, axis: int) -> tuple[int, ...]:
         """Return the shape of the faces between cells along an axis, 0 for x."""
         across = len(self.shape) - 1 - axis
         return tuple(count - (at == across) for at, count in enumerate(self.shape))
 
-    def side(self, axis: int) -> tuple[int, ...]:
+    def find_side_shape(self, axis: int) -> tuple[int, ...]:
         """Return the shape of the two outer sides across an axis, 0 for x."""
         across = len(self.shape) - 1 - axis
         return tuple(count for at, count in enumerate(self.shape) if at != across)
@@ -125,7 +125,7 @@ def fingerprint(medium: Medium) -> str:
         hasher.update(_bytes(part))
     for axis, pair in enumerate(medium.films):
         for film in pair:
-            hasher.update(_bytes(np.broadcast_to(film, medium.side(axis))))
+            hasher.update(_bytes(np.broadcast_to(film, medium.find_side_shape(axis))))
     return hasher.hexdigest()
 
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from ..places import Floats
-from .assemble import System, assemble, inflow, outflow
+from .assemble import System, assemble, compute_inflow, compute_outflow
 from .medium import Drive, Medium
 
 # Where the heat went: what was stored, against what came in and went out.
@@ -75,10 +75,10 @@ def advance(prepared: Prepared, before: Floats, drive: Drive) -> tuple[Floats, B
         before: temperatures above the baseline, in K.
     """
     system, _, step_s = prepared
-    given = inflow(system, drive)
+    given = compute_inflow(system, drive)
     middle = _half_step(prepared, before, given)
     after = _half_step(prepared, middle, given)
-    flows = zip(*(outflow(system, field, drive) for field in (middle, after)), strict=True)
+    flows = zip(*(compute_outflow(system, field, drive) for field in (middle, after)), strict=True)
     out, ventilated = (sum(pair) * step_s / 2 for pair in flows)
     power = np.asarray(drive.power_w, dtype=float)
     inner = tuple(range(power.ndim - len(system.medium.shape), power.ndim))

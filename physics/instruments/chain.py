@@ -34,7 +34,7 @@ def quantise(temperatures: ArrayLike, step: Fraction) -> tuple[int, ...]:
 
         floor(temperature / step + 1/2), of the exact numbers
 
-    The same rounding as `physics.sensors.grains`. Fractions are slow, so they are asked only
+    The same rounding as `physics.sensors.to_grains`. Fractions are slow, so they are asked only
     where a float could be wrong: close to a tie.
 
     Args:
@@ -100,7 +100,7 @@ class Drift:
         self._at_s: float | None = None
         self._parts = np.zeros((OCTAVES, count))
 
-    def at(self, at_s: float) -> places.Floats:
+    def advance(self, at_s: float) -> places.Floats:
         """Return the drift of each sensor, (count,), in kelvin; times only go forward.
 
         Raises:
@@ -246,7 +246,7 @@ class Instruments:
             0.0 if self._at_s is None else max(self._at_s, self._read_s + self.preset.conversion_s)
         )
 
-    def see(self, temperatures_k: ArrayLike, at_s: float) -> Counts:
+    def measure(self, temperatures_k: ArrayLike, at_s: float) -> Counts:
         """Return each sensor's count, whole steps of absolute Celsius; None where none came.
 
         Between two looks a temperature runs straight from the one to the other; at the first,
@@ -277,17 +277,18 @@ class Instruments:
         return self._counts
 
     def record(self, times_s: Iterable[float], temperatures_k: places.Floats) -> list[Counts]:
-        """Return what `see` gives at each time, for temperatures (times, count)."""
+        """Return what `measure` gives at each time, for temperatures (times, count)."""
         return [
-            self.see(row, float(at_s)) for at_s, row in zip(times_s, temperatures_k, strict=True)
+            self.measure(row, float(at_s))
+            for at_s, row in zip(times_s, temperatures_k, strict=True)
         ]
 
-    def kelvin(self, seen: Sequence[Counts]) -> places.Floats:
+    def to_kelvin(self, seen: Sequence[Counts]) -> places.Floats:
         """Return counts as kelvin above the baseline, (times, count); nan where none came."""
         counts = np.array(seen, dtype=float).reshape(-1, self.count)
         return np.asarray(counts * float(self.step) - self.baseline_c)
 
-    def empty(
+    def record_empty_room(
         self, frames: int = 31, every_s: float = 60.0, until_s: float = 0.0
     ) -> tuple[int, ...]:
         """Return the middle count of each sensor over looks at the empty room, the last then.
@@ -304,7 +305,7 @@ class Instruments:
     def _converted(self, at_s: float) -> Counts:
         """Return a fresh reading; the same numbers are drawn whatever is seen."""
         preset = self.preset
-        zero = self._zero + np.repeat(self._drift.at(at_s), preset.pixels)
+        zero = self._zero + np.repeat(self._drift.advance(at_s), preset.pixels)
         noise = preset.noise_sd_k * self._noise.standard_normal(self.count)
         counts = quantise(self._shown + zero + noise, self.step)
         lost = self._gaps.random(self.count // preset.pixels) < preset.drop_out

@@ -28,7 +28,7 @@ class Preset:
     """What a kind of sensor adds to the truth.
 
     Args:
-        name: as `presets.find` takes it.
+        name: as `presets.find_preset` takes it.
         step: of the converter, in kelvin, exact; None where it is finer than any grain.
         noise_sd_k: white noise on a reading that took `conversion_s`, standard deviation.
         accuracy_k: standard deviation of the offset that a device has for life.
@@ -208,13 +208,13 @@ _ALL = (
 PRESETS: Mapping[str, Preset] = {one.name: one for one in _ALL}
 
 
-def find(name: str) -> Preset:
+def find_preset(name: str) -> Preset:
     """Return the sensor of that name.
 
     Raises:
         ValueError: there is none; the nearest name is given.
 
-    >>> find("tmp117").step
+    >>> find_preset("tmp117").step
     Fraction(1, 128)
     """
     if name not in PRESETS:

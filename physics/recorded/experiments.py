@@ -102,7 +102,7 @@ class Experiment:
         return np.asarray(self.temp_c[:, self.entered :] - self.baseline_c[:, None])
 
 
-def step_means(
+def average_steps(
     name: str,
     day: str,
     room: tuple[Floats, Floats],
@@ -162,7 +162,7 @@ WATTS = (
 )
 
 
-def room_climate(folder: Path) -> dict[str, tuple[Experiment, ...]]:
+def read_room_climate(folder: Path) -> dict[str, tuple[Experiment, ...]]:
     """Return the experiments of the offices A, B and C, in order of time.
 
     Args:
@@ -194,7 +194,7 @@ def room_climate(folder: Path) -> dict[str, tuple[Experiment, ...]]:
             found.append(
                 (
                     of["t_ms"][0],
-                    step_means(
+                    average_steps(
                         f"{room}{number}",
                         began.date().isoformat(),
                         (size_m, places_m),

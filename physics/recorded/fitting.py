@@ -55,18 +55,18 @@ def simulate_warmth(
     Args:
         warming: the room.
         experiment: in it.
-        pulse: `pulse_of` at least that many steps, where it is already known.
+        pulse: `average_pulse` at least that many steps, where it is already known.
     """
     power_w = experiment.power_w[experiment.entered :]
     if pulse is None:
-        pulse = pulse_of(warming, [experiment])
+        pulse = average_pulse(warming, [experiment])
     trend = float(experiment.trends_k_per_s.mean())
     return np.asarray(
         compute_warming(pulse, power_w) + compute_trend(warming, trend, experiment.since_s)
     )
 
 
-def pulse_of(warming: Warming, experiments: Sequence[Experiment]) -> Floats:
+def average_pulse(warming: Warming, experiments: Sequence[Experiment]) -> Floats:
     """Return the response that these experiments share, as long as the longest of them."""
     first = experiments[0]
     steps = max(len(one.power_w) - one.entered for one in experiments)
@@ -89,7 +89,7 @@ _COUNTS_AS, _ERROR_K = 8, 0.06
 _EVERY = 3
 
 
-def fit(experiments: Sequence[Experiment]) -> Fitted:
+def fit_room(experiments: Sequence[Experiment]) -> Fitted:
     """Return the room that the experiments were made in.
 
     Args:
@@ -158,7 +158,7 @@ def _sandwich(slopes: Floats, errors: Sequence[Floats]) -> Floats:
 def _miss(warming: Warming, experiments: Sequence[Experiment]) -> list[Floats]:
     """Return by how much each experiment is missed, (nodes, every third step)."""
     pulses = {
-        door: pulse_of(warming, alike)
+        door: average_pulse(warming, alike)
         for door in (False, True)
         if (alike := [one for one in experiments if one.door_open is door])
     }
@@ -248,7 +248,9 @@ def alternate_days(
     return halves
 
 
-def forecast_errors(fitted: Fitted, experiments: Sequence[Experiment]) -> dict[str, Floats]:
+def measure_forecast_errors(
+    fitted: Fitted, experiments: Sequence[Experiment]
+) -> dict[str, Floats]:
     """Return the error of each experiment in kelvin, ours under "model", and of each peer."""
     rows: dict[str, list[float]] = {"model": [], "last": [], "slope": []}
     for one in experiments:

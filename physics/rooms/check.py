@@ -17,22 +17,22 @@ from ..air import AIR_J_PER_M3K
 from ..instruments.presets import PRESETS
 from ..places import cell_places
 from . import records
-from .day import check_route, is_straight, known_tracks, may_stand, replay_tracks, route
+from .day import check_route, find_route, is_straight, list_known_tracks, may_stand, replay_tracks
 from .model import measure_cover
 from .plan import (
     QUANTUM_MM,
-    air_cell,
     door_rect,
-    door_wall,
+    find_air_cell,
+    find_door_wall,
     find_free_cells,
     find_rectangle,
-    grid,
-    lattice,
-    plan,
+    make_grid,
+    make_lattice,
+    make_plan,
     wall_rect,
 )
 from .records import SIDES, Course, Floats, Point, Rect, Room, Waypoint
-from .source import Source, Where, describe, xy
+from .source import Source, Where, describe_table, xy
 from .tables import format_clock, parse_clock
 
 Faults = Iterator[ValueError]
@@ -48,7 +48,7 @@ _COLDEST_C, _WARMEST_C = -40.0, 60.0
 _MOST_STEPS = 2000
 
 
-def check(room: Room, source: Source) -> list[ValueError]:
+def check_room(room: Room, source: Source) -> list[ValueError]:
     """Return why a room cannot be built, walked in or measured; nothing where it can.
 
     Of each kind of fault the first one. Each group rests on the ones before: what stands in a
@@ -73,17 +73,17 @@ def _walls(room: Room, source: Source) -> Faults:
     for index, wall in enumerate(room.walls):
         (x0, y0), (x1, y1) = wall.from_m, wall.to_m
         if (x0 == x1) == (y0 == y1):
-            yield source.fault(
+            yield source.make_fault(
                 ("wall", index, "to_m"),
-                f"{describe(('wall', index))} goes from {xy(x0, y0)} to {xy(x1, y1)}",
+                f"{describe_table(('wall', index))} goes from {xy(x0, y0)} to {xy(x1, y1)}",
                 "a wall must run along x or along y",
                 "walls are drawn in squares of 25 mm, and a slanting one would pass too much",
             )
         for key, (x, y) in (("from_m", wall.from_m), ("to_m", wall.to_m)):
             if not (0 <= x <= wide and 0 <= y <= deep):
-                yield source.fault(
+                yield source.make_fault(
                     ("wall", index, key),
-                    f"{key} of {describe(('wall', index))} is {xy(x, y)}",
+                    f"{key} of {describe_table(('wall', index))} is {xy(x, y)}",
                     f"must be within the room, {xy(0, 0)} to {xy(wide, deep)}",
                     "nothing is simulated beyond it; the outer sides are [north] to [west]",
                 )
@@ -91,9 +91,9 @@ def _walls(room: Room, source: Source) -> Faults:
         along_x = wall.from_m[1] == wall.to_m[1]
         common = _overlap(wall_rect(wall), wall_rect(other))
         if common and along_x == (other.from_m[1] == other.to_m[1]):
-            yield source.fault(
+            yield source.make_fault(
                 ("wall", two),
-                f"{describe(('wall', two))} overlaps {_at(source, 'wall', one)} from "
+                f"{describe_table(('wall', two))} overlaps {_at(source, 'wall', one)} from "
                 f"{xy(*common[:2])} to {xy(*common[2:])}",
                 "walls that run the same way must not overlap, though they may touch",
                 "one place is of one material",
@@ -106,7 +106,7 @@ def _times(room: Room, source: Source) -> Faults:
     Those of weather may be later: it is linear in between.
     """
     if room.day.start_s > _MIDNIGHT_S:
-        yield source.fault(
+        yield source.make_fault(
             ("room", "start"),
             f'start is "{format_clock(room.day.start_s)}"',
             'it must be "24:00" at the latest',
@@ -115,7 +115,7 @@ def _times(room: Room, source: Source) -> Faults:
     last_s = max(_MIDNIGHT_S, room.day.until_s)
     for where, at_s in _read_times(source.document, ()):
         if at_s > last_s and "outside_c" not in where and "supply_c" not in where:
-            yield source.fault(
+            yield source.make_fault(
                 where,
                 f'there is a time "{format_clock(at_s)}"',
                 'times of a day run to "24:00", later ones are of the next day, and this room is '
@@ -132,7 +132,7 @@ def _door_steps(room: Room, source: Source) -> Faults:
             for at_s in span:
                 steps = (at_s - day.start_s) / day.step_s
                 if day.start_s < at_s < day.until_s and abs(steps - round(steps)) > 1e-6:
-                    yield source.fault(
+                    yield source.make_fault(
                         ("door", nth, "open", row),
                         f'[[door]] {nth + 1} moves at "{format_clock(at_s)}"',
                         f"it must move on a step of {day.step_s:g} s (step_s) from the start, "
@@ -159,19 +159,19 @@ def _read_times(value: Any, where: Where) -> Iterator[tuple[Where, float]]:
 def _doors(room: Room, source: Source) -> Faults:
     """Refuse doors that are in no wall, or in each other."""
     for index, door in enumerate(room.doors):
-        if door_wall(room, door) is None:
-            yield source.fault(
+        if find_door_wall(room, door) is None:
+            yield source.make_fault(
                 ("door", index, "at_m"),
-                f"{describe(('door', index))} at {xy(*door.at_m)}, {door.width_m:g} m wide, is in "
-                "no [[wall]]",
+                f"{describe_table(('door', index))} at {xy(*door.at_m)}, {door.width_m:g} m wide, "
+                "is in no [[wall]]",
                 "the whole opening must be in one wall",
                 "a door is a part of a wall that opens",
             )
     for (one, door), (two, other) in combinations(enumerate(room.doors), 2):
         if _overlap(door_rect(room, door), door_rect(room, other)):
-            yield source.fault(
+            yield source.make_fault(
                 ("door", two),
-                f"{describe(('door', two))} overlaps {_at(source, 'door', one)}",
+                f"{describe_table(('door', two))} overlaps {_at(source, 'door', one)}",
                 "doors must stand beside each other",
                 "one opening is open or closed, not both",
             )
@@ -183,25 +183,25 @@ def _windows(room: Room, source: Source) -> Faults:
         length = room.size_m[1 if window.side in ("east", "west") else 0]
         where: Where = ("window", index)
         if not window.from_m < window.to_m <= length + 1e-9:
-            yield source.fault(
+            yield source.make_fault(
                 (*where, "to_m"),
-                f"{describe(where)} goes from {window.from_m:g} to {window.to_m:g} m",
+                f"{describe_table(where)} goes from {window.from_m:g} to {window.to_m:g} m",
                 f"must go up, and to {length:g} m at most, where the {window.side} side ends",
                 "a window is a part of its side",
             )
         if window.height_m > room.height_m:
-            yield source.fault(
+            yield source.make_fault(
                 (*where, "height_m"),
-                f"{describe(where)} is {window.height_m:g} m high",
+                f"{describe_table(where)} is {window.height_m:g} m high",
                 f"the room is {room.height_m:g} m high",
                 "a window is a part of its side",
             )
     for (one, window), (two, other) in combinations(enumerate(room.windows), 2):
         common = min(window.to_m, other.to_m) - max(window.from_m, other.from_m)
         if window.side == other.side and common > 1e-9:
-            yield source.fault(
+            yield source.make_fault(
                 ("window", two),
-                f"{describe(('window', two))} overlaps {_at(source, 'window', one)} by "
+                f"{describe_table(('window', two))} overlaps {_at(source, 'window', one)} by "
                 f"{common:g} m of the {window.side} side",
                 "windows must stand beside each other",
                 "a place in a side passes heat in one way",
@@ -216,9 +216,9 @@ def _things(room: Room, source: Source) -> Faults:
     things += [(("heater", index), heater.rect_m) for index, heater in enumerate(room.heaters)]
     wide, deep = room.size_m
     for where, (left, top, right, bottom) in things:
-        span = f"{describe(where)} reaches from {xy(left, top)} to {xy(right, bottom)}"
+        span = f"{describe_table(where)} reaches from {xy(left, top)} to {xy(right, bottom)}"
         if min(left, top, wide - right, deep - bottom) < -_TOUCH_M:
-            yield source.fault(
+            yield source.make_fault(
                 (*where, "rect_m"),
                 span,
                 f"must be within the room, {xy(0, 0)} to {xy(wide, deep)}",
@@ -226,14 +226,14 @@ def _things(room: Room, source: Source) -> Faults:
             )
         for index, wall in enumerate(room.walls):
             if _overlap((left, top, right, bottom), wall_rect(wall)):
-                yield source.fault(
+                yield source.make_fault(
                     (*where, "rect_m"),
                     f"{span}, into {_at(source, 'wall', index)}",
                     "must stand beside walls",
                     "one place is wall or it is not",
                 )
         if where[0] == "heater" and not measure_cover(room, (left, top, right, bottom)).any():
-            yield source.fault(
+            yield source.make_fault(
                 (*where, "rect_m"),
                 f"{span}, where no air is",
                 f"must reach {QUANTUM_MM} mm into the air, for walls are drawn in such steps",
@@ -253,7 +253,7 @@ def _paths(room: Room, source: Source) -> Faults:
         times = f"{name} from {format_clock(one.at_s)} to {format_clock(other.at_s)}"
         length = math.dist(start, end)
         if length > _RUNNING_M_PER_S * (other.at_s - one.at_s):
-            yield source.fault(
+            yield source.make_fault(
                 where,
                 f"{times} goes {length:.3g} m",
                 f"must go at {_RUNNING_M_PER_S:g} m/s at most",
@@ -263,7 +263,7 @@ def _paths(room: Room, source: Source) -> Faults:
             way = np.linspace(start, end, 2 + math.ceil(1000 * length / QUANTUM_MM)).tolist()
             met = (_in_the_way(room, source, (x, y)) for x, y in way)
             through = next((it for it in met if it), "between things that touch")
-            yield source.fault(
+            yield source.make_fault(
                 where,
                 f"{times} goes from {xy(*start)} to {xy(*end)}, and on the way is {through}",
                 "must go round, or through a door",
@@ -278,7 +278,7 @@ def _refuse_shut(room: Room, source: Source) -> Faults:
         if one.at_s == other.at_s or check_route(room, at_s, places).all():
             continue
         moment, door = next(_met_shut(room, one, other), (one.at_s, 0))
-        yield source.fault(
+        yield source.make_fault(
             where,
             f"{name} from {format_clock(one.at_s)} to {format_clock(other.at_s)} is in "
             f"{_at(source, 'door', door)} at {format_clock(moment)}, when it is shut",
@@ -307,9 +307,9 @@ def _walkers(room: Room, source: Source) -> Faults:
         lost = [place for place in places if not may_stand(room, place)]
         if lost:
             key = "rect_m" if ("walker", index, "rect_m") in source.lines else "trace"
-            yield source.fault(
+            yield source.make_fault(
                 ("walker", index, key),
-                f"{describe(('walker', index))} is {_in_the_way(room, source, lost[0])} at "
+                f"{describe_table(('walker', index))} is {_in_the_way(room, source, lost[0])} at "
                 f"{xy(*lost[0])}, and so are {len(lost)} of its {len(places)} places",
                 "recorded people must be where one can stand",
                 _WARM,
@@ -318,9 +318,9 @@ def _walkers(room: Room, source: Source) -> Faults:
             shut = (np.diff(track.at_s) > 0) & ~check_route(room, track.at_s, track.places_m)
             if shut.any():
                 at_s = float(track.at_s[np.flatnonzero(shut)[0]])
-                yield source.fault(
+                yield source.make_fault(
                     ("walker", index, "at"),
-                    f"{describe(('walker', index))} stands in a door that is shut, at "
+                    f"{describe_table(('walker', index))} stands in a door that is shut, at "
                     f"{format_clock(at_s)}",
                     "the doors must be open where recorded people stand",
                     _WARM,
@@ -339,25 +339,25 @@ def _arrivals(room: Room, source: Source) -> Faults:
     )
     for index, seat in enumerate(room.arrivals.seats_m):
         where: Where = ("seat", index, "at_m")
-        yield from _stands(room, source, where, describe(("seat", index)), seat)
-        if route(room, entrance, seat, opened) is None:
-            yield source.fault(
+        yield from _stands(room, source, where, describe_table(("seat", index)), seat)
+        if find_route(room, entrance, seat, opened) is None:
+            yield source.make_fault(
                 where,
                 f"there is no way from the entrance {xy(*entrance)} to "
-                f"{describe(('seat', index))} at {xy(*seat)} by "
+                f"{describe_table(('seat', index))} at {xy(*seat)} by "
                 "doors that are open at some time of the day",
                 "every seat must be reached",
                 "visitors walk to it, and through no door that is shut",
             )
     if not room.arrivals.seats_m and not all(opened):
-        places = cell_places(grid(room))[find_free_cells(room)]
+        places = cell_places(make_grid(room))[find_free_cells(room)]
         lost = _reach(room, entrance, places, (True,) * len(opened)) == 1
         if (lost & (_reach(room, entrance, places, opened) == 0)).any():
             door = opened.index(False)
-            yield source.fault(
+            yield source.make_fault(
                 ("door", door),
-                f"{describe(('door', door))} is never open from {format_clock(day.start_s)} to "
-                f"{format_clock(day.until_s)}, and visitors sit everywhere from the entrance on",
+                f"{describe_table(('door', door))} is never open from "
+                f"{format_clock(day.start_s)} to {format_clock(day.until_s)}, and visitors sit everywhere from the entrance on",
                 "a door on their way must be open at some time",
                 "people do not walk through a door that is shut",
             )
@@ -367,8 +367,8 @@ def _reach(
     room: Room, entrance: Point, places_m: Floats, opened: tuple[bool, ...]
 ) -> NDArray[np.int_]:
     """Return 1 for places that air joins to the entrance, 0 for others, -1 where no air is."""
-    known = lattice(room, opened)
-    cell = known.cells(np.concatenate([[entrance], places_m]))
+    known = make_lattice(room, opened)
+    cell = known.find_cells(np.concatenate([[entrance], places_m]))
     side = known.side[known.corners[cell, 0]]
     return np.where(cell < 0, -1, side == side[0])[1:]
 
@@ -376,7 +376,7 @@ def _reach(
 def _sensors(room: Room, source: Source) -> Faults:
     """Refuse a room without sensors, and sensors outside, in a wall, or of the wrong shape."""
     if not room.thermometers:
-        yield source.fault(
+        yield source.make_fault(
             (),
             "there are no [thermometers]",
             "at least one sensor is needed",
@@ -385,14 +385,14 @@ def _sensors(room: Room, source: Source) -> Faults:
     for index, group in enumerate(room.thermometers):
         table: Where = ("thermometers", index)
         if PRESETS[group.kind].shape != (1, 1):
-            yield source.fault(
+            yield source.make_fault(
                 (*table, "kind"),
                 f"kind is {group.kind}, an array",
                 "[thermometers] are of one pixel",
                 "what a pixel sees from afar is not simulated",
             )
         for number, place in enumerate(group.places_m):
-            who = f"thermometer {number + 1} of {describe(table)}"
+            who = f"thermometer {number + 1} of {describe_table(table)}"
             at: Where = (*table, "places_m", number)
             yield from _sees(room, source, at, who, place)
 
@@ -404,7 +404,7 @@ def _promise(room: Room, source: Source) -> Faults:
         return
     num, den = promise.delta
     if num >= den:
-        yield source.fault(
+        yield source.make_fault(
             ("privacy", "delta"),
             f"delta is {num}/{den}",
             "it must be below one",
@@ -413,7 +413,7 @@ def _promise(room: Room, source: Source) -> Faults:
     cell_m, room_m, distance_m = room.cell_mm / 1000, max(room.size_m), promise.protect_distance_m
     if not cell_m * (1 - 1e-9) <= distance_m <= room_m:
         stands = ("privacy", "protect_distance_m") in source.lines
-        yield source.fault(
+        yield source.make_fault(
             ("privacy", "protect_distance_m"),
             f"protect_distance_m is {distance_m:g}{'' if stands else ' where it is left out'}",
             f"it must be from one cell, {cell_m:g} (cell_mm), to the room's longer side, "
@@ -422,7 +422,7 @@ def _promise(room: Room, source: Source) -> Faults:
         )
     minutes = promise.readings * promise.every_min
     if minutes > 60 * room.day.duration_h:
-        yield source.fault(
+        yield source.make_fault(
             ("privacy", "readings"),
             f"{promise.readings} readings, one every {promise.every_min:g} minutes, take "
             f"{minutes / 60:g} h",
@@ -437,20 +437,22 @@ def _promise(room: Room, source: Source) -> Faults:
         people.append((("arrivals",), "a visitor", room.arrivals.power_w))
     for where, name, power_w in people:
         if power_w > promise.power_max_w:
-            yield source.fault(
+            yield source.make_fault(
                 ("privacy", "power_max_w"),
                 f"power_max_w is {promise.power_max_w:g}, and {name} (line "
-                f"{source.line(where)}) warms the air by {power_w:.10g} W",
+                f"{source.find_line(where)}) warms the air by {power_w:.10g} W",
                 "it must be at least what anybody gives",
                 "the noise hides no stronger source than that",
             )
     turns = sorted(
-        turn for track in known_tracks(room) for turn in ((track.at_s[0], 1), (track.at_s[-1], -1))
+        turn
+        for track in list_known_tracks(room)
+        for turn in ((track.at_s[0], 1), (track.at_s[-1], -1))
     )
     # At one moment, whoever leaves goes first.
     most = int(np.max(np.cumsum([change for _, change in turns]), initial=0))
     if most > promise.people_max:
-        yield source.fault(
+        yield source.make_fault(
             ("privacy", "people_max"),
             f"people_max is {promise.people_max}, and {most} are there at once",
             "it must be at least as many",
@@ -465,7 +467,7 @@ def _step(room: Room, source: Source) -> Faults:
     by chance are not counted.
     """
     step_s, furthest = room.day.step_s, 0.0
-    for track in known_tracks(room):
+    for track in list_known_tracks(room):
         gone = np.hypot(*np.diff(track.places_m, axis=0, prepend=track.places_m[:1]).T).cumsum()
         # The furthest way within one step begins or ends at a corner.
         after = np.interp(track.at_s + step_s, track.at_s, gone) - gone
@@ -473,7 +475,7 @@ def _step(room: Room, source: Source) -> Faults:
         furthest = max(furthest, float(np.max(after)), float(np.max(before)))
     room_m = math.hypot(*room.size_m)
     if furthest > room_m:
-        yield source.fault(
+        yield source.make_fault(
             ("room", "step_s"),
             f"in a step of {step_s:g} s somebody goes {furthest:.3g} m, and the whole room is "
             f"{room_m:.3g} m",
@@ -508,10 +510,10 @@ def _warmth(room: Room, source: Source) -> Faults:
     if sign > 0 and room.heaters and _extremes(room, ways, 0.0)[1][1] < _WARMEST_C:
         strongest = max(range(len(room.heaters)), key=lambda it: room.heaters[it].power_w)
         where = ("heater", strongest, "power_w")
-    yield source.fault(
+    yield source.make_fault(
         where,
-        f"{describe(where[:-1])} (its {where[-1]}) and what else there is bring the empty room to "
-        f"{worst_c:.0f} C at {format_clock(60 * round(at_s / 60))}",
+        f"{describe_table(where[:-1])} (its {where[-1]}) and what else there is bring the empty "
+        f"room to {worst_c:.0f} C at {format_clock(60 * round(at_s / 60))}",
         f"it must stay within {_COLDEST_C:g} and {_WARMEST_C:g} C",
         "no room with people is so, and its air and its sensors are other ones there",
     )
@@ -552,9 +554,13 @@ def _extremes(
     for nth in range(steps):
         since = room.day.start_s + nth * step_s
         until = since + step_s
-        power = sum(it.power_w * records.share(it.on_s, since, until) for it in room.heaters)
+        power = sum(
+            it.power_w * records.compute_covered_share(it.on_s, since, until)
+            for it in room.heaters
+        )
         flow = heated * power + sum(
-            way.w_per_k * (records.mean(way.course, since, until) - warm_c) for way in ways
+            way.w_per_k * (records.average_course(way.course, since, until) - warm_c)
+            for way in ways
         )
         rate = passed / stored
         lasting_s = -math.expm1(-rate * step_s) / rate if rate > 0 else step_s
@@ -584,7 +590,7 @@ def _legs(room: Room) -> Iterator[tuple[Where, str, Waypoint, Waypoint]]:
 def _stands(room: Room, source: Source, where: Where, who: str, place: Point) -> Faults:
     """Refuse a place where nobody can stand; `who` is what the fault begins with."""
     if not may_stand(room, place):
-        yield source.fault(
+        yield source.make_fault(
             where,
             f"{who} is {_in_the_way(room, source, place)} at {xy(*place)}",
             f"must be where one can stand, within {xy(0, 0)} and {xy(*room.size_m)}",
@@ -593,8 +599,8 @@ def _stands(room: Room, source: Source, where: Where, who: str, place: Point) ->
 
 
 def _sees(room: Room, source: Source, where: Where, who: str, place: Point) -> Faults:
-    if air_cell(room, place) is None:
-        yield source.fault(
+    if find_air_cell(room, place) is None:
+        yield source.make_fault(
             where,
             f"{who} is {_in_the_way(room, source, place) or 'in a door'} at {xy(*place)}",
             "a sensor must be in the room's air, and walls are drawn in whole steps of 25 mm",
@@ -608,7 +614,7 @@ def _in_the_way(room: Room, source: Source, place: Point) -> str:
         return "outside the room"
     if may_stand(room, place):
         return ""
-    drawn = plan(room)
+    drawn = make_plan(room)
     column, row = (int(1000 * it / QUANTUM_MM) for it in place)
     nth = int(drawn.wall[min(row, len(drawn.wall) - 1), min(column, len(drawn.wall[0]) - 1)])
     if nth:
@@ -616,12 +622,12 @@ def _in_the_way(room: Room, source: Source, place: Point) -> str:
     for index, piece in enumerate(room.furniture):
         left, top, right, bottom = find_rectangle(room, "furniture", index)
         if left <= place[0] <= right and top <= place[1] <= bottom:
-            return f"in {piece.name} (line {source.line(('furniture', index))})"
+            return f"in {piece.name} (line {source.find_line(('furniture', index))})"
     return "between things that touch"
 
 
 def _at(source: Source, table: str, nth: int) -> str:
-    return f"{describe((table, nth))} (line {source.line((table, nth))})"
+    return f"{describe_table((table, nth))} (line {source.find_line((table, nth))})"
 
 
 def _overlap(one: Rect, other: Rect) -> Rect | None:

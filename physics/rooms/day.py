@@ -16,7 +16,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from ..places import cell_places
-from .plan import Lattice, Mask, find_free_cells, grid, lattice
+from .plan import Lattice, Mask, find_free_cells, make_grid, make_lattice
 from .records import Arrivals, Course, Floats, Frames, Point, Room, Walker, Waypoint
 
 # Dearer than any true pair: whoever would have to jump is somebody else.
@@ -35,16 +35,18 @@ class _Ways:
 def may_stand(room: Room, place: Point) -> bool:
     """Return whether one can stand at a place; doors count as open."""
     known = _everywhere(room)
-    cell = known.cells(np.array([place]))[0]
-    return bool(cell >= 0 and known.free[cell] and known.holds(*np.array([[place], [place]]))[0])
+    cell = known.find_cells(np.array([place]))[0]
+    return bool(
+        cell >= 0 and known.free[cell] and known.are_ways_free(*np.array([[place], [place]]))[0]
+    )
 
 
 def is_straight(room: Room, start: Point, end: Point) -> bool:
     """Return whether one can go straight from a place to another; doors let all through."""
-    return bool(_everywhere(room).holds(np.array([start]), np.array([end]))[0])
+    return bool(_everywhere(room).are_ways_free(np.array([start]), np.array([end]))[0])
 
 
-def route(
+def find_route(
     room: Room, start: Point, end: Point, opened: tuple[bool, ...] | None = None
 ) -> tuple[Point, ...] | None:
     """Return the corners of a short way from one place to another, both with it, or None.
@@ -58,7 +60,7 @@ def route(
     Source: Dijkstra 1959, by `scipy.sparse.csgraph`.
     """
     ways = _ways(room, opened or (True,) * len(room.doors))
-    if ways.known.holds(np.array([start]), np.array([end]))[0]:
+    if ways.known.are_ways_free(np.array([start]), np.array([end]))[0]:
         return start, end
     first, last = _entries(ways, start), _entries(ways, end)
     if not len(first) or not len(last):
@@ -81,14 +83,14 @@ def route(
 
 
 def _everywhere(room: Room) -> Lattice:
-    return lattice(room, (True,) * len(room.doors))
+    return make_lattice(room, (True,) * len(room.doors))
 
 
 def _pull(known: Lattice, corners: list[Point]) -> tuple[Point, ...]:
     kept, here = [corners[0]], 0
     while here < len(corners) - 1:
         after = np.array(corners[here + 1 :])
-        straight = known.holds(np.broadcast_to(corners[here], after.shape), after)
+        straight = known.are_ways_free(np.broadcast_to(corners[here], after.shape), after)
         here += 1 + max([0, *np.flatnonzero(straight).tolist()])
         kept.append(corners[here])
     return tuple(kept)
@@ -98,7 +100,7 @@ def _entries(ways: _Ways, place: Point) -> NDArray[np.intp]:
     """Return the nearest cells that one can go to straight from a place, three at most."""
     nearest = np.argsort(np.hypot(*(ways.places_m - place).T))[:40]
     here = np.broadcast_to(np.array(place), (len(nearest), 2))
-    return np.asarray(nearest[ways.known.holds(here, ways.places_m[nearest])][:3])
+    return np.asarray(nearest[ways.known.are_ways_free(here, ways.places_m[nearest])][:3])
 
 
 @lru_cache(maxsize=64)
@@ -110,9 +112,9 @@ def _from(ways: _Ways, node: int) -> tuple[Floats, NDArray[np.int32]]:
 
 @lru_cache(maxsize=8)
 def _ways(room: Room, opened: tuple[bool, ...]) -> _Ways:
-    known, (columns, rows) = lattice(room, opened), grid(room).shape
-    places = cell_places(grid(room)).reshape(-1, 2)
-    cell = known.cells(places)
+    known, (columns, rows) = make_lattice(room, opened), make_grid(room).shape
+    places = cell_places(make_grid(room)).reshape(-1, 2)
+    cell = known.find_cells(places)
     clear = np.append(known.free, False)[cell]
     number = np.where(clear, np.cumsum(clear) - 1, -1).reshape(rows, columns)
     pairs = np.concatenate(
@@ -127,7 +129,7 @@ def _ways(room: Room, opened: tuple[bool, ...]) -> _Ways:
         ]
     )
     places, pairs = places[clear], pairs[(pairs >= 0).all(axis=1)]
-    one, other = pairs[known.holds(*places[pairs.T])].T
+    one, other = pairs[known.are_ways_free(*places[pairs.T])].T
     lengths = np.hypot(*(places[one] - places[other]).T)
     graph = coo_array((lengths, (one, other)), shape=(len(places),) * 2).tocsr()
     return _Ways(known, places, graph)
@@ -154,7 +156,7 @@ class Track:
     places_m: Floats
     power_w: Floats
 
-    def place(self, at_s: float) -> Floats | None:
+    def find_place(self, at_s: float) -> Floats | None:
         """Return x and y at a moment, (2,), or None while the person is not in the room."""
         if not self.at_s[0] <= at_s <= self.at_s[-1]:
             return None
@@ -172,12 +174,12 @@ class Day:
 
     tracks: tuple[Track, ...]
 
-    def present(self, at_s: float) -> tuple[Track, ...]:
+    def list_present(self, at_s: float) -> tuple[Track, ...]:
         """Return the tracks of those who are in the room at a moment."""
         return tuple(track for track in self.tracks if track.at_s[0] <= at_s <= track.at_s[-1])
 
 
-def track_of(name: str, path: tuple[Waypoint, ...], power_w: float) -> Track:
+def make_track(name: str, path: tuple[Waypoint, ...], power_w: float) -> Track:
     """Return the track of somebody whose power is the same all the way."""
     points = np.array(path, dtype=float)
     return Track(name, points[:, 0], points[:, 1:], np.full(len(points), power_w))
@@ -212,7 +214,7 @@ def _on(track: Track, leg: int, moment: float) -> Floats:
     return np.asarray((1 - share) * track.places_m[leg] + share * track.places_m[leg + 1])
 
 
-def day(room: Room, world: np.random.Generator) -> Day:
+def draw_day(room: Room, world: np.random.Generator) -> Day:
     """Return one day of a room: the people of its file, recorded ones, and visitors by chance.
 
     The visitors alone are random; without [arrivals] every day is the same.
@@ -222,13 +224,13 @@ def day(room: Room, world: np.random.Generator) -> Day:
         world: where chance comes from; the same seed gives the same day.
     """
     by_chance = draw_visits(room, room.arrivals, world) if room.arrivals else ()
-    return Day((*known_tracks(room), *by_chance))
+    return Day((*list_known_tracks(room), *by_chance))
 
 
-def known_tracks(room: Room) -> tuple[Track, ...]:
+def list_known_tracks(room: Room) -> tuple[Track, ...]:
     """Return the tracks that the room file itself tells of: its people, and recorded ones."""
     told = [
-        track_of(person.name, stay, person.power_w)
+        make_track(person.name, stay, person.power_w)
         for person in room.people
         for stay in person.stays
     ]
@@ -255,7 +257,7 @@ def check_route(room: Room, at_s: Floats, places_m: Floats) -> Mask:
             for moment in (since, until)
         ]
         doors = room.find_open_doors(until - 1e-6 if since == -math.inf else since)
-        held[here] &= lattice(room, doors).holds(*ends)
+        held[here] &= make_lattice(room, doors).are_ways_free(*ends)
     return held
 
 
@@ -350,7 +352,7 @@ def _track(
     return Track(name, at_s, where, np.full(len(at_s), walker.power_w))
 
 
-def arrive_s(per_h: Course, from_s: float, to_s: float, world: np.random.Generator) -> Floats:
+def draw_arrivals(per_h: Course, from_s: float, to_s: float, world: np.random.Generator) -> Floats:
     """Return when visitors come, in order: a Poisson process with a rate that changes in steps.
 
     The number is Poisson with the mean that the rates add up to; given it, the moments are
@@ -381,14 +383,16 @@ def draw_visits(room: Room, arrivals: Arrivals, world: np.random.Generator) -> t
     taken: list[tuple[float, Point]] = []  # until when, where
     tracks = []
     for number, at_s in enumerate(
-        arrive_s(arrivals.per_h, room.day.start_s, room.day.until_s, world).tolist(), 1
+        draw_arrivals(arrivals.per_h, room.day.start_s, room.day.until_s, world).tolist(), 1
     ):
         stay_s = float(world.exponential(60 * arrivals.stay_min))
         seats = _open_seats(room, arrivals, [seat for until, seat in taken if until > at_s])
         if not len(seats):
             continue
         x, y = seats[world.integers(len(seats))]
-        way = route(room, arrivals.entrance_m, (float(x), float(y)), room.find_open_doors(at_s))
+        way = find_route(
+            room, arrivals.entrance_m, (float(x), float(y)), room.find_open_doors(at_s)
+        )
         track = _visit(room, arrivals, number, way, at_s, stay_s) if way else None
         if track is None:
             continue
@@ -428,7 +432,7 @@ def _visit(
 def _open_seats(room: Room, arrivals: Arrivals, taken: list[Point]) -> Floats:
     if arrivals.seats_m:
         return np.array([seat for seat in arrivals.seats_m if seat not in taken]).reshape(-1, 2)
-    places = cell_places(grid(room))[find_free_cells(room)]
+    places = cell_places(make_grid(room))[find_free_cells(room)]
     for seat in taken:
         places = places[np.hypot(*(places - seat).T) >= APART_M]
     return places

@@ -21,10 +21,10 @@ from ..air import AIR_J_PER_M3K
 from ..diffusion.medium import Drive, Medium
 from . import records
 from .day import Day, trace_track
-from .plan import QUANTUM_MM, door_wall, is_upright, lattice, plan
+from .plan import QUANTUM_MM, find_door_wall, is_upright, make_lattice, make_plan
 from .plan import add_heat as add_heat
 from .plan import find_free_cells as find_free_cells
-from .plan import grid as grid
+from .plan import make_grid as make_grid
 from .records import Floats, Rect, Room
 
 
@@ -52,7 +52,7 @@ MATERIALS = {
 SURFACE_M2K_PER_W = 0.13
 
 
-def medium(room: Room, at_s: float) -> Medium:
+def make_medium(room: Room, at_s: float) -> Medium:
     """Return what heat moves through at a moment, on the heat cells of the room's plan.
 
     It is the same object whenever the same doors are open, so that what is worked out for it
@@ -61,9 +61,9 @@ def medium(room: Room, at_s: float) -> Medium:
     return build_medium(room, room.find_open_doors(at_s))
 
 
-def media(room: Room, from_s: float, to_s: float) -> Medium:
+def make_step_medium(room: Room, from_s: float, to_s: float) -> Medium:
     """Return what heat moves through over a step: the doors are as they are in its middle."""
-    return medium(room, (from_s + to_s) / 2)
+    return make_medium(room, (from_s + to_s) / 2)
 
 
 @lru_cache(maxsize=64)
@@ -75,7 +75,7 @@ def build_medium(room: Room, opened: tuple[bool, ...]) -> Medium:
     conductivity of its leaf likewise, no fresh air, and the capacity of air. Between what is
     solid and the air is SURFACE_M2K_PER_W.
     """
-    drawn, air = plan(room), room.air
+    drawn, air = make_plan(room), room.air
     stirred = AIR_J_PER_M3K * air.mixing_m2_per_s
     stored = AIR_J_PER_M3K * air.capacity_factor
     passes, takes = [stirred], [stored]
@@ -86,7 +86,7 @@ def build_medium(room: Room, opened: tuple[bool, ...]) -> Medium:
         takes.append(made.capacity_j_per_m3k / thicker)
     leaves = [stirred]
     for door, is_open in zip(room.doors, opened, strict=True):
-        wall = door_wall(room, door)
+        wall = find_door_wall(room, door)
         open_ = is_open or wall is None
         thicker = 1.0 if wall is None else _thicker(room, wall, door.thickness_mm)
         leaves.append(stirred if open_ else MATERIALS["wood"].conductivity_w_per_mk * thicker)
@@ -109,25 +109,25 @@ def build_medium(room: Room, opened: tuple[bool, ...]) -> Medium:
     )
 
 
-def drive(room: Room, day: Day, from_s: float, to_s: float) -> Drive:
+def make_drive(room: Room, day: Day, from_s: float, to_s: float) -> Drive:
     """Return what drives the temperatures over a step: people, heaters and weather, as means."""
-    still = drive_empty(room, from_s, to_s)
-    return still._replace(power_w=still.power_w + heat(room, day, from_s, to_s))
+    still = make_empty_drive(room, from_s, to_s)
+    return still._replace(power_w=still.power_w + sum_body_heat(room, day, from_s, to_s))
 
 
-def drive_empty(room: Room, from_s: float, to_s: float) -> Drive:
+def make_empty_drive(room: Room, from_s: float, to_s: float) -> Drive:
     """Return what drives the room while nobody is there: heaters and weather alone."""
-    power = np.zeros(plan(room).shape)
+    power = np.zeros(make_plan(room).shape)
     for heater, share in zip(room.heaters, _shares(room), strict=True):
-        power += heater.power_w * records.share(heater.on_s, from_s, to_s) * share
+        power += heater.power_w * records.compute_covered_share(heater.on_s, from_s, to_s) * share
     west, east, north, south = (
         beyond_k(room, side, from_s, to_s) for side in ("west", "east", "north", "south")
     )
-    supply = records.mean(room.air.supply_c, from_s, to_s) - room.air.baseline_c
+    supply = records.average_course(room.air.supply_c, from_s, to_s) - room.air.baseline_c
     return Drive(power, ((west, east), (north, south)), supply)
 
 
-def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
+def sum_body_heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
     """Return the watts of people in each heat cell, (rows, columns), as the mean over a time.
 
     All that they give off is there, to round-off: this is the truth that maps are held against.
@@ -135,7 +135,7 @@ def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
     Raises:
         ValueError: somebody is in a wall, or in a door that is shut.
     """
-    joules = np.zeros(plan(room).shape)
+    joules = np.zeros(make_plan(room).shape)
     moves = {at_s for door in room.doors for span in door.open_s for at_s in span}
     moments = [from_s, *sorted(at_s for at_s in moves if from_s < at_s < to_s), to_s]
     for since, until in pairwise(moments):
@@ -143,14 +143,14 @@ def heat(room: Room, day: Day, from_s: float, to_s: float) -> Floats:
         trodden = [pair for pair in trodden if len(pair[1])]
         if trodden:
             places, given = (np.concatenate(part) for part in zip(*trodden, strict=True))
-            known = lattice(room, room.find_open_doors((since + until) / 2))
+            known = make_lattice(room, room.find_open_doors((since + until) / 2))
             joules += known.add_body_heat(places, given).reshape(joules.shape)
     return joules / (to_s - from_s)
 
 
 def measure_cover(room: Room, rect: Rect) -> Floats:
     """Return the area of air that a rectangle covers in each heat cell, (rows, columns), in m2."""
-    drawn = plan(room)
+    drawn = make_plan(room)
     left, top, right, bottom = rect
     x, y = np.clip(drawn.x_m, left, right), np.clip(drawn.y_m, top, bottom)
     return np.asarray(np.outer(np.diff(y), np.diff(x)) * (drawn.walls == 0))
@@ -174,7 +174,7 @@ def beyond_k(room: Room, side: str, from_s: float, to_s: float) -> Floats:
     Where a cell has two kinds of weather behind it, what the heat flow feels: the mean by film.
     """
     told = [room.sides[side].outside_c, *(it.outside_c for it in room.windows if it.side == side)]
-    outside = [records.mean(one, from_s, to_s) - room.air.baseline_c for one in told]
+    outside = [records.average_course(one, from_s, to_s) - room.air.baseline_c for one in told]
     parts = _parts(room, side)
     total = np.asarray(sum(parts))
     felt = np.asarray(sum(u * k for u, k in zip(parts, outside, strict=True)))
@@ -183,7 +183,7 @@ def beyond_k(room: Room, side: str, from_s: float, to_s: float) -> Floats:
 
 def _parts(room: Room, side: str) -> list[Floats]:
     # The side itself first, then its windows in their order; each by its share of the area.
-    lines = plan(room).y_m if side in ("east", "west") else plan(room).x_m
+    lines = make_plan(room).y_m if side in ("east", "west") else make_plan(room).x_m
     windows = [window for window in room.windows if window.side == side]
     glazed = [
         np.diff(np.clip(lines, window.from_m, window.to_m))
@@ -198,7 +198,7 @@ def _parts(room: Room, side: str) -> list[Floats]:
 
 def _thicker(room: Room, nth: int, thickness_mm: float) -> float:
     """Return how many times as thick a wall is drawn as what stands for it, or in it, is."""
-    left, top, right, bottom = plan(room).boxes["wall", nth]
+    left, top, right, bottom = make_plan(room).boxes["wall", nth]
     return (
         QUANTUM_MM * (right - left if is_upright(room.walls[nth]) else bottom - top) / thickness_mm
     )

@@ -140,18 +140,18 @@ class Lattice:
         """
         return _table(self)
 
-    def find(self, places_m: Floats) -> tuple[Indices, Floats]:
+    def locate(self, places_m: Floats) -> tuple[Indices, Floats]:
         """Return the lattice cell of each place, (places,), and weights, (places, 4), of corners.
 
         The cell is that of `cells`; where there is no air the weights have no meaning.
         """
-        cell = self.cells(places_m)
+        cell = self.find_cells(places_m)
         begins = self.nodes_m[self.corners[cell, 0]]
         right, down = np.clip((np.asarray(places_m) - begins) / self.pitch_m[cell], 0, 1).T
         weights = ((1 - right) * (1 - down), right * (1 - down), (1 - right) * down, right * down)
         return cell, np.stack(weights, axis=1)
 
-    def cells(self, places_m: Floats) -> Indices:
+    def find_cells(self, places_m: Floats) -> Indices:
         """Return the lattice cell of each place, (places,), or -1 where there is no air.
 
         On a line a free cell is preferred, for a cell holds its own edge.
@@ -166,7 +166,7 @@ class Lattice:
                 best = np.where(rank[here] > rank[best], here, best)
         return best
 
-    def holds(self, starts_m: Floats, ends_m: Floats) -> Mask:
+    def are_ways_free(self, starts_m: Floats, ends_m: Floats) -> Mask:
         """Return whether each of many straight ways, from (ways, 2) to (ways, 2), is all free.
 
         It may touch what is not. Between two walls that touch at their corners it may not pass.
@@ -185,7 +185,7 @@ class Lattice:
         # Cut where it passes a line, so each piece is in one cell, or between two.
         cuts = np.clip(np.sort(np.concatenate(shares, axis=1), axis=1), 0, 1)
         middle = (cuts[:, 1:, None] + cuts[:, :-1, None]) / 2
-        cell = self.cells((starts[:, None] + middle * go[:, None]).reshape(-1, 2))
+        cell = self.find_cells((starts[:, None] + middle * go[:, None]).reshape(-1, 2))
         held = (np.append(self.free, False)[cell]).reshape(middle.shape[:2]).all(axis=1)
         for point in self.touch_m:
             along = np.clip(
@@ -200,7 +200,7 @@ class Lattice:
         Raises:
             ValueError: a place that is not in air.
         """
-        cell, weights = self.find(places_m)
+        cell, weights = self.locate(places_m)
         if (cell < 0).any():
             x, y = np.asarray(places_m)[cell < 0][0]
             raise ValueError(
@@ -226,7 +226,7 @@ def wall_rect(wall: Wall) -> Rect:
     return min(x0, x1), y0 - half, max(x0, x1), y0 + half
 
 
-def door_wall(room: Room, door: Door) -> int | None:
+def find_door_wall(room: Room, door: Door) -> int | None:
     """Return which wall a door is in, or None: its whole opening must be in that wall."""
     for index, wall in enumerate(room.walls):
         left, top, right, bottom = wall_rect(wall)
@@ -247,7 +247,7 @@ def door_rect(room: Room, door: Door) -> Rect:
     """Return the rectangle of a door's opening, as built: as deep as its wall, or a line."""
     x, y = door.at_m
     half = door.width_m / 2
-    index = door_wall(room, door)
+    index = find_door_wall(room, door)
     if index is None:
         return x - half, y, x + half, y
     left, top, right, bottom = wall_rect(room.walls[index])
@@ -257,7 +257,7 @@ def door_rect(room: Room, door: Door) -> Rect:
 
 
 @lru_cache(maxsize=32)
-def plan(room: Room) -> Plan:
+def make_plan(room: Room) -> Plan:
     """Return what stands where in a room; the same object whenever it is asked.
 
     Every edge is drawn at the nearest line between quanta; what is thinner than one is drawn as
@@ -279,7 +279,7 @@ def plan(room: Room) -> Plan:
         (x_lines, y_lines)[across].update(layers)
         (y_lines, x_lines)[across].update((4 * box[1 - across], 4 * box[3 - across]))
     for nth, opening in enumerate(room.doors):
-        index = door_wall(room, opening)
+        index = find_door_wall(room, opening)
         if index is None:
             continue
         along = 1 if is_upright(room.walls[index]) else 0
@@ -299,14 +299,14 @@ def plan(room: Room) -> Plan:
 
 def find_rectangle(room: Room, kind: str, nth: int) -> Rect:
     """Return the rectangle, in metres, as which a "wall", a "door" or "furniture" is drawn."""
-    left, top, right, bottom = (it * QUANTUM_MM / 1000 for it in plan(room).boxes[kind, nth])
+    left, top, right, bottom = (it * QUANTUM_MM / 1000 for it in make_plan(room).boxes[kind, nth])
     return left, top, right, bottom
 
 
 def describe_redrawing(room: Room) -> list[str]:
     """Return what is drawn elsewhere than it is built, and by how much, as one would say it."""
     found = []
-    for kind, nth in plan(room).boxes:
+    for kind, nth in make_plan(room).boxes:
         if kind == "wall":
             built = wall_rect(room.walls[nth])
         elif kind == "door":
@@ -325,7 +325,7 @@ def describe_redrawing(room: Room) -> list[str]:
     return found
 
 
-def grid(room: Room) -> Grid:
+def make_grid(room: Room) -> Grid:
     """Return the cells of the map, which heat cells lie within."""
     columns, rows = (round(1000 * size / room.cell_mm) for size in room.size_m)
     return Grid((columns, rows), room.cell_mm)
@@ -336,8 +336,8 @@ def find_free_cells(room: Room) -> Mask:
 
     Doors count as open, walls and furniture do not.
     """
-    columns, rows = grid(room).shape
-    drawn = plan(room)
+    columns, rows = make_grid(room).shape
+    drawn = make_plan(room)
     clear = (drawn.wall == 0) & ~drawn.furniture
     return np.asarray(
         clear.reshape(rows, clear.shape[0] // rows, columns, -1).mean((1, 3)) >= 0.5
@@ -346,17 +346,17 @@ def find_free_cells(room: Room) -> Mask:
 
 def add_heat(room: Room, heat: Floats) -> Floats:
     """Return what is in each cell of the map, (..., rows, columns), of what is in heat cells."""
-    drawn, unit = plan(room), 4 * room.cell_mm // QUANTUM_MM
+    drawn, unit = make_plan(room), 4 * room.cell_mm // QUANTUM_MM
     rows, columns = (np.flatnonzero(it[:-1] % unit == 0) for it in (drawn.y_lines, drawn.x_lines))
     return np.asarray(np.add.reduceat(np.add.reduceat(heat, rows, axis=-2), columns, axis=-1))
 
 
-def mean(room: Room, field: Floats) -> Floats:
+def average_air(room: Room, field: Floats) -> Floats:
     """Return the mean of the air in each cell of the map, (..., rows, columns), of a field.
 
     Where all of a cell is wall it is the mean of that.
     """
-    drawn = plan(room)
+    drawn = make_plan(room)
     area = np.outer(np.diff(drawn.y_lines), np.diff(drawn.x_lines)).astype(float)
     air = np.where(drawn.walls == 0, area, 1e-12 * area)
     return np.asarray(add_heat(room, air * field) / add_heat(room, air))
@@ -371,11 +371,11 @@ def compute_views(room: Room, places_m: Floats) -> Floats:
     Raises:
         ValueError: a place that is not in a heat cell of air.
     """
-    drawn = plan(room)
+    drawn = make_plan(room)
     air = (drawn.walls == 0) & (drawn.doors == 0)
     found = np.zeros((len(places_m), *drawn.shape))
     for nth, (x, y) in enumerate(np.asarray(places_m, dtype=float).reshape(-1, 2).tolist()):
-        own = air_cell(room, (x, y))
+        own = find_air_cell(room, (x, y))
         if own is None:
             raise ValueError(
                 f"a sensor is at [{x:.4g}, {y:.4g}], where the room's plan has a wall, a door or "
@@ -402,12 +402,12 @@ def compute_views(room: Room, places_m: Floats) -> Floats:
     return found.reshape(len(found), -1)
 
 
-def air_cell(room: Room, place: Point) -> tuple[int, int] | None:
+def find_air_cell(room: Room, place: Point) -> tuple[int, int] | None:
     """Return the row and column of the heat cell of air that a place is in, or None.
 
     On a line any that is air.
     """
-    drawn = plan(room)
+    drawn = make_plan(room)
     x, y = (np.round([at], 9) for at in place)
     for row in _ends(drawn.y_m, y):
         for column in _ends(drawn.x_m, x):
@@ -423,8 +423,8 @@ def compute_bodies(room: Room, opened: tuple[bool, ...]) -> sparse.csr_array:
 
     The mean over all free places in it; nought where there is none.
     """
-    known = lattice(room, opened)
-    columns, rows = grid(room).shape
+    known = make_lattice(room, opened)
+    columns, rows = make_grid(room).shape
     middle = known.nodes_m[known.corners[:, 0]] + known.pitch_m / 2
     across, down = (1000 * middle // room.cell_mm).astype(int).T
     area = np.where(known.free, known.pitch_m.prod(axis=1), 0.0)
@@ -438,9 +438,9 @@ def compute_bodies(room: Room, opened: tuple[bool, ...]) -> sparse.csr_array:
 
 
 @lru_cache(maxsize=16)
-def lattice(room: Room, opened: tuple[bool, ...]) -> Lattice:
+def make_lattice(room: Room, opened: tuple[bool, ...]) -> Lattice:
     """Return where people may be, and what they warm, while these doors are open and no other."""
-    drawn = plan(room)
+    drawn = make_plan(room)
     shut = np.array([0, *(not is_open for is_open in opened)], dtype=bool)
     air = (drawn.wall == 0) & ~shut[drawn.door]
     lines = [set(range(0, count + 1, _PITCH)) | {count} for count in air.shape[::-1]]

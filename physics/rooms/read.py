@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from edge.core.records import Grid
 
 from ..places import sensor_places
-from .check import check
+from .check import check_room
 from .records import (
     SIDES,
     Air,
@@ -34,7 +34,7 @@ from .records import (
     Wall,
     Window,
 )
-from .source import Source, describe, find
+from .source import Source, describe_table, find_lines
 from .tables import Document, HeaterTable, RoomTable, ThermometersTable, WalkerTable
 
 # A fault often brings others with it; who has mended so many reads the file again.
@@ -46,7 +46,7 @@ _WEEK = ((0.0, 168 * 3600.0),)
 _ANSWERS = re.compile(r"thermostat|setpoint|contact|presence|(^|_)meter")
 
 
-def read(path: str | Path) -> Room:
+def read_room(path: str | Path) -> Room:
     """Return the room that a file tells of.
 
     Raises:
@@ -61,13 +61,13 @@ def read(path: str | Path) -> Room:
         told_of = sorted((_line(source, it), _tell(source, it)) for it in wrong.errors())
         _refuse([said for _, said in told_of])
     room = _build(document, source)
-    faults = [str(fault) for fault in check(room, source)]
+    faults = [str(fault) for fault in check_room(room, source)]
     if faults:
         _refuse(faults)
     return room
 
 
-def sample() -> str:
+def read_sample() -> str:
     """Return the text of the sample room, every key of which is explained."""
     return (Path(__file__).parent / "office.toml").read_text(encoding="utf-8")
 
@@ -81,7 +81,7 @@ def _refuse(faults: Sequence[str]) -> NoReturn:
 def _source(path: Path) -> Source:
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
-        return Source(path, tomllib.loads(text), find(text))
+        return Source(path, tomllib.loads(text), find_lines(text))
     except OSError as error:
         what = f"{path} cannot be read ({error.strerror})"
     except UnicodeDecodeError as error:
@@ -101,7 +101,7 @@ def _source(path: Path) -> Source:
 
 
 def _line(source: Source, error: ErrorDetails) -> int:
-    return source.line((*error["loc"], *error.get("ctx", {}).get("at", ())))
+    return source.find_line((*error["loc"], *error.get("ctx", {}).get("at", ())))
 
 
 def _tell(source: Source, error: ErrorDetails) -> str:
@@ -126,32 +126,38 @@ def _tell(source: Source, error: ErrorDetails) -> str:
                 "what a pixel sees from afar is not simulated: let an array be one virtual device "
                 "in physics.fleet, or provision a real one with amg8833"
             )
-        given = f"{describe(table)} has an unknown key {key}" if key else f"there is {where[0]!r}"
+        given = (
+            f"{describe_table(table)} has an unknown key {key}"
+            if key
+            else f"there is {where[0]!r}"
+        )
         known = f"the {'keys' if key else 'tables'} are {', '.join(names)}{meant}"
-        return str(source.fault(where, given, known, why))
+        return str(source.make_fault(where, given, known, why))
     if not key:
         name = str(where[0])
         if kind == "missing":
             return str(
-                source.fault(where, f"there is no [{name}]", "it is needed", "all else is in it")
+                source.make_fault(
+                    where, f"there is no [{name}]", "it is needed", "all else is in it"
+                )
             )
         if kind == "room_file":
-            given = f"{describe(table)} has {error['ctx']['has']}"
+            given = f"{describe_table(table)} has {error['ctx']['has']}"
             expected, why = error["msg"], "two could contradict each other, and none says nothing"
         else:
             many = "tuple" in str(Document.model_fields[name].annotation)
             given = f"{name} is {_written(error['input'])}"
             expected = f"it must be written {f'[[{name}]]' if many else f'[{name}]'}"
             why = "a table is read as one"
-        return str(source.fault((*where, *at), given, expected, why))
+        return str(source.make_fault((*where, *at), given, expected, why))
     field = spec.model_fields[key]
     value = error["input"]
     for part in at:
         value = value[part]
-    given, expected = f"{key} of {describe(table)} is {repr(value)[:60]}", _expected(error)
+    given, expected = f"{key} of {describe_table(table)} is {repr(value)[:60]}", _expected(error)
     if kind == "missing" and len(where) == len(table) + 1:
-        given, expected = f"{describe(table)} has no {key}", "it is needed"
-    fault = source.fault((*where, *at), given, expected, str(field.description))
+        given, expected = f"{describe_table(table)} has no {key}", "it is needed"
+    fault = source.make_fault((*where, *at), given, expected, str(field.description))
     return f"{fault} Write {key} = {(field.examples or [''])[0]}"
 
 
@@ -205,7 +211,7 @@ def _build(document: Document, source: Source) -> Room:
     calm = ((0.0, room.baseline_c),)
     grid = _grid(room, source)
     if document.seat and document.arrivals is None:
-        raise source.fault(
+        raise source.make_fault(
             ("seat", 0),
             "there is a [[seat]] and no [arrivals]",
             "seats need visitors",
@@ -251,7 +257,7 @@ def _grid(room: RoomTable, source: Source) -> Grid:
     columns, rows = (max(1, round(1000 * side / room.cell_mm)) for side in room.size_m)
     right = (columns * room.cell_mm / 1000, rows * room.cell_mm / 1000)
     if max(abs(a - b) for a, b in zip(room.size_m, right, strict=True)) > 1e-9:
-        raise source.fault(
+        raise source.make_fault(
             ("room", "cell_mm"),
             f"size_m is [{room.size_m[0]:g}, {room.size_m[1]:g}] and cell_mm {room.cell_mm}",
             "each side must be a whole number of cells, as in a room of "
@@ -259,7 +265,7 @@ def _grid(room: RoomTable, source: Source) -> Grid:
             "the room is made of square cells",
         )
     if columns * rows > _MOST_CELLS:
-        raise source.fault(
+        raise source.make_fault(
             ("room", "cell_mm"),
             f"the room has {columns} x {rows} cells of {room.cell_mm} mm",
             f"{_MOST_CELLS:,} at most can be simulated: cells must be larger",
@@ -288,7 +294,7 @@ def _arrivals(document: Document) -> Arrivals | None:
 def _walker(walker: WalkerTable, nth: int, room: RoomTable, source: Source) -> Walker:
     path = source.path.parent / walker.trace
     if not path.is_file():
-        raise source.fault(
+        raise source.make_fault(
             ("walker", nth, "trace"),
             f"trace is {walker.trace!r}, and there is no such file in {path.parent}",
             "it must name a CSV, from the folder of the room file",
@@ -314,7 +320,7 @@ def _thermometers(group: ThermometersTable, nth: int, grid: Grid, source: Source
     if group.count is None:
         return Thermometers(group.kind, group.places_m or ())
     if min(grid.shape) < 2:
-        raise source.fault(
+        raise source.make_fault(
             ("thermometers", nth, "count"),
             f"count is {list(group.count)} in a room of {grid.shape[0]} x {grid.shape[1]} cells",
             "a room of one row is told its places one by one, with places_m",

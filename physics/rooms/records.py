@@ -196,10 +196,10 @@ class Room:
 # What changes over the day: temperatures between times, hours in which something is on.
 
 
-def mean(course: Course, from_s: float, to_s: float) -> float:
+def average_course(course: Course, from_s: float, to_s: float) -> float:
     """Return the mean of a course over a step, exactly; its value where the step is empty.
 
-    >>> mean(((0.0, 10.0), (100.0, 20.0)), 50.0, 150.0)
+    >>> average_course(((0.0, 10.0), (100.0, 20.0)), 50.0, 150.0)
     18.75
     """
     at_s, values = (np.array(part) for part in zip(*course, strict=True))
@@ -211,10 +211,10 @@ def mean(course: Course, from_s: float, to_s: float) -> float:
     return float(np.diff(corners) @ (heights[1:] + heights[:-1]) / (2 * (to_s - from_s)))
 
 
-def share(spans: Sequence[Span], from_s: float, to_s: float) -> float:
+def compute_covered_share(spans: Sequence[Span], from_s: float, to_s: float) -> float:
     """Return which share of a step lies within the hours, which do not overlap.
 
-    >>> share([(0.0, 60.0), (90.0, 200.0)], 30.0, 130.0)
+    >>> compute_covered_share([(0.0, 60.0), (90.0, 200.0)], 30.0, 130.0)
     0.7
     """
     within = (max(0.0, min(until, to_s) - max(since, from_s)) for since, until in spans)

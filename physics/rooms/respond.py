@@ -13,10 +13,17 @@ from ..certificate import bound_changes, from_bytes, search_certificate, to_byte
 from ..diffusion.medium import Medium, make_still_drive
 from ..diffusion.run import Run
 from ..displaced import Floor, Past, build_floor, build_lags
-from ..instruments.presets import find
+from ..instruments.presets import find_preset
 from ..response import Response, pick_worst
 from .model import build_medium
-from .plan import compute_bodies, compute_views, find_free_cells, grid, lattice, plan
+from .plan import (
+    compute_bodies,
+    compute_views,
+    find_free_cells,
+    make_grid,
+    make_lattice,
+    make_plan,
+)
 from .records import Floats, Room
 from .tables import format_clock
 
@@ -102,7 +109,7 @@ class Stretch(NamedTuple):
     steps: int
 
 
-def pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterator[Floats]:
+def compute_pulses(views: Floats, stretches: Sequence[Stretch], step_s: float) -> Iterator[Floats]:
     """Yield (sensors, rows, columns) for each lag: kelvin of a watt in each cell during it.
 
     Args:
@@ -156,7 +163,7 @@ class _Known(NamedTuple):
     hold_s: float
 
 
-def respond(
+def compute_response(
     room: Room,
     protect_distance_m: float,
     hold_s: float = _HOLD_S,
@@ -186,7 +193,7 @@ def respond(
     return _prove(*_responses(known, several), known.cells, kept)
 
 
-def respond_day(
+def compute_day_response(
     room: Room,
     protect_distance_m: float,
     at_s: Sequence[float],
@@ -198,13 +205,13 @@ def respond_day(
 
     The operator is that of the reading in the middle of those that are looked at: one that
     another of them goes on from, for no door moved in between, is not. The rest is as for
-    `respond`.
+    `compute_response`.
 
     Args:
         at_s: the moments of the readings.
 
     Raises:
-        ValueError: no reading, one outside of the day, or a room that `respond` refuses.
+        ValueError: no reading, one outside of the day, or a room that `compute_response` refuses.
     """
     if not len(at_s):
         raise ValueError(
@@ -243,18 +250,20 @@ def _prepare(
             "feel. Give [thermometers]."
         )
     places = np.array([place for one in room.thermometers for place in one.places_m], float)
-    lags = np.array([find(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
+    lags = np.array(
+        [find_preset(one.kind).lag_s for one in room.thermometers for _ in one.places_m]
+    )
     cells = int(np.ceil(1000 * protect_distance_m / room.cell_mm - 1e-9))
     through_m = cells * room.cell_mm / 1000 if through_walls else None
     floors = {}
     for opened in {since.opened for one in several for since in one}:
-        here = lattice(room, opened)
+        here = make_lattice(room, opened)
         floors[opened] = build_floor(
             here.nodes_m, here.corners, here.pitch_m, here.table, through_m, room.size_m
         )
-    far = int(np.ceil(np.hypot(*grid(room).shape)))
+    far = int(np.ceil(np.hypot(*make_grid(room).shape)))
     far_cells = sorted({cells, far, *(one for one in _SERIES if one < far)})
-    seen = compute_views(room, places).reshape(len(places), *plan(room).shape)
+    seen = compute_views(room, places).reshape(len(places), *make_plan(room).shape)
     return _Known(room, places, lags, seen, floors, tuple(far_cells), cells, hold_s)
 
 
@@ -280,7 +289,7 @@ def _response(known: _Known, doors: History) -> tuple[Response, Past]:
 
     def watched() -> Iterator[Floats]:
         stretches = [Stretch(build_medium(room, since.opened), since.steps) for since in doors]
-        for nth, field in enumerate(pulses(known.views, stretches, step_s)):
+        for nth, field in enumerate(compute_pulses(known.views, stretches, step_s)):
             # A thermometer that lags shows a mean of what was there before.
             shown[:] = left * shown + (1 - left) * field.reshape(-1, cells).T
             if nth < max(kept):
@@ -304,7 +313,7 @@ def _response(known: _Known, doors: History) -> tuple[Response, Past]:
         return np.where(open_cells, made, 0.0)
 
     response = Response(
-        grid=grid(room),
+        grid=make_grid(room),
         places_m=known.places,
         open_cells=open_cells,
         operator=operator(kept.pop(held)),
@@ -327,7 +336,7 @@ def _prove(made: Response, pasts: Sequence[Past], cells: int, kept: Kept | None)
     """
     if made.through_walls:
         return replace(made, proof="each lag at its worst: walls are no obstacle to it")
-    nth, raw = made.within(cells), None if kept is None else kept.get(made.digest)
+    nth, raw = made.find_distance(cells), None if kept is None else kept.get(made.digest)
     joint = np.zeros(len(made.far_cells))
     try:
         certificates = [] if raw is None else from_bytes(raw)

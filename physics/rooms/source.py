@@ -20,20 +20,21 @@ _TOKEN = re.compile(
 )
 
 
-def find(text: str) -> dict[Where, int]:
+def find_lines(text: str) -> dict[Where, int]:
     """Return the line, from 1, of everything in a TOML text; of the text itself, (), it is 1.
 
-    >>> lines = find('[[door]]\\nwidth_m = 1\\n[[door]]\\nopen = [\\n  ["08:00", "18:00"],\\n]')
+    >>> text = '[[door]]\\nwidth_m = 1\\n[[door]]\\nopen = [\\n  ["08:00", "18:00"],\\n]'
+    >>> lines = find_lines(text)
     >>> lines["door", 1], lines["door", 1, "open", 0]
     (3, 5)
     """
     return _Scan(text).document()
 
 
-def describe(where: Where) -> str:
+def describe_table(where: Where) -> str:
     """Return a table as one would say it.
 
-    >>> describe(("wall", 1)), describe(("room",))
+    >>> describe_table(("wall", 1)), describe(("room",))
     ('[[wall]] 2', '[room]')
     """
     return f"[[{where[0]}]] {int(where[1]) + 1}" if len(where) > 1 else f"[{where[0]}]"
@@ -52,7 +53,7 @@ class Source:
     document: dict[str, Any]
     lines: dict[Where, int]
 
-    def line(self, where: Where) -> int:
+    def find_line(self, where: Where) -> int:
         """Return the line of a place, or of the nearest thing around it that has one."""
         if where[:1] == ("thermometers",) and isinstance(self.document["thermometers"], dict):
             where = ("thermometers", *where[2:])  # of these one table is the usual
@@ -60,10 +61,10 @@ class Source:
             where = where[:-1]
         return self.lines[where]
 
-    def fault(self, where: Where, given: str, expected: str, why: str) -> ValueError:
+    def make_fault(self, where: Where, given: str, expected: str, why: str) -> ValueError:
         """Return a fault: file and line, what was given, what is needed, and why."""
         return ValueError(
-            f"{self.path} line {self.line(where)}: {given}, but {expected}, for {why}."
+            f"{self.path} line {self.find_line(where)}: {given}, but {expected}, for {why}."
         )
 
 

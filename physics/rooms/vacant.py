@@ -55,13 +55,13 @@ class Cause(NamedTuple):
 def drive_vacant(
     cause: Cause, clock: Clock, weather: Weather = lambda at_s: None
 ) -> Callable[[float, float], Drive]:
-    """Return what drives an empty room over a step, for `march`: a room of `daily`."""
+    """Return what drives an empty room over a step, for `march`: a room of `repeat_daily`."""
     still, felt = _outdoors_at(cause.room, 0.0), _felt(cause.room)
 
     def drives(from_s: float, to_s: float) -> Drive:
         step, outdoors_c = make_step(clock, from_s, to_s), weather((from_s + to_s) / 2)
-        drive = model.drive_empty(cause.room if outdoors_c is None else still, *step)
-        warmer = (outdoors_c or 0.0) + records.mean(cause.warmer_k, *step)
+        drive = model.make_empty_drive(cause.room if outdoors_c is None else still, *step)
+        warmer = (outdoors_c or 0.0) + records.average_course(cause.warmer_k, *step)
         (west, east), (north, south) = (
             [side + warmer * share for side, share in zip(pair, shares, strict=True)]
             for pair, shares in zip(drive.outside_k, felt, strict=True)
@@ -77,13 +77,13 @@ def make_step(clock: Clock, from_s: float, to_s: float) -> tuple[float, float]:
     return begins_s, begins_s + to_s - from_s
 
 
-def of_day(at_s: float) -> float:
+def find_time_of_day(at_s: float) -> float:
     """Return the seconds since midnight on the clock here."""
     now = datetime.fromtimestamp(at_s).astimezone()
     return now.hour * 3600 + now.minute * 60 + now.second + now.microsecond / 1e6
 
 
-def daily(room: Room) -> Room:
+def repeat_daily(room: Room) -> Room:
     """Return a room of which any hour from 00:00 to 24:00 can be asked, for every day is alike.
 
     What a file tells of the time after 24:00 is told of the morning, where it tells none of that.
@@ -169,7 +169,9 @@ def _outdoors_at(room: Room, outdoors_c: float) -> Room:
 
 def _felt(room: Room) -> list[list[Floats]]:
     """Return by how much it is warmer beyond each side where it is one kelvin warmer outdoors."""
-    cold, warm = (model.drive_empty(_outdoors_at(room, value), 0.0, 1.0) for value in (0.0, 1.0))
+    cold, warm = (
+        model.make_empty_drive(_outdoors_at(room, value), 0.0, 1.0) for value in (0.0, 1.0)
+    )
     return [
         [np.asarray(after) - np.asarray(before) for before, after in zip(*both, strict=True)]
         for both in zip(cold.outside_k, warm.outside_k, strict=True)
@@ -204,8 +206,8 @@ class Vacant:
         weather: Weather = lambda at_s: None,
         clock: Clock | None = None,
     ) -> None:
-        self.room, self._views, self._weather = daily(room), views, weather
-        self.clock, self._since_s = clock or of_day, at_s
+        self.room, self._views, self._weather = repeat_daily(room), views, weather
+        self.clock, self._since_s = clock or find_time_of_day, at_s
         medium = self._media(self.room)(at_s, at_s)
         self._now = Run(medium, at_s=at_s)
         self._causes = list_causes(self.room)
@@ -223,7 +225,7 @@ class Vacant:
         """What the file may have wrong."""
         return self._causes[1:]
 
-    def go(self, until_s: float) -> Seen:
+    def advance(self, until_s: float) -> Seen:
         """Go on to a time, which may not lie before the last, and return what is seen then.
 
         The state is that of the last whole step, whenever it was looked at: the same moments are
@@ -252,7 +254,7 @@ class Vacant:
         ]
         return Seen(seen, np.array(beside[1:]).reshape(-1, len(seen)).T - beside[0][:, None])
 
-    def state(self) -> dict[str, Any]:
+    def to_state(self) -> dict[str, Any]:
         """Return what `resumed` goes on from, as arrays."""
         return {
             "digest": np.array(self.digest),
@@ -309,4 +311,6 @@ class Vacant:
             pass
 
     def _media(self, room: Room) -> Media:
-        return lambda from_s, to_s: model.media(room, *make_step(self.clock, from_s, to_s))
+        return lambda from_s, to_s: model.make_step_medium(
+            room, *make_step(self.clock, from_s, to_s)
+        )

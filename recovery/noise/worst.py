@@ -24,8 +24,8 @@ from physics.kernel import (
     compute_axis_response,
     forward,
     heat_kernel,
-    moves,
-    ring,
+    list_moves,
+    list_steps,
     sensitivity,
 )
 from physics.places import cell_places, length_m, sensor_places
@@ -77,14 +77,14 @@ def bound_shifts(
         operator: A, (sensors, cells), in temperature per unit of heat; or one for each of
             several spreads, (spreads, sensors, cells).
         shape: (columns, rows) of the cells.
-        cells: the distances, in cells, that a source moves; see `physics.kernel.moves`.
+        cells: the distances, in cells, that a source moves; see `physics.kernel.list_moves`.
         intensity_max: the most heat of one source.
         behind: as for `bound_behind`.
     """
     warmest = float(np.abs(operator).max())
     for distance in cells:
         for layer in operator.reshape(-1, *operator.shape[-2:]):
-            for block in moves(layer, distance, shape):
+            for block in list_moves(layer, distance, shape):
                 yield bound_behind(bound_changes(block, intensity_max, warmest), behind)
 
 
@@ -502,7 +502,7 @@ def _bounds_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Fl
     row = np.empty(len(cells) + 1)
     for nth, distance in enumerate(cells):
         for cell in list_distances(room.grid.shape, distance)[done:]:
-            for right, down in ring(cell, False):
+            for right, down in list_steps(cell, False):
                 if abs(right) < columns and down < rows:
                     widest = max(widest, apart(felt_x, abs(right)) * y + apart(felt_y, down) * x)
         row[nth], done = min(widest, math.sqrt(2) * x * y), distance
@@ -725,7 +725,7 @@ def _changes(
     near = list_distances(shape, cells[nth - 1]).stop if nth else 1
     for cell in range(near, list_distances(shape, cells[nth]).stop):
         if one is other:
-            yield from ((block, block) for block in moves(one, cell, shape, mirrored=alike))
+            yield from ((block, block) for block in list_moves(one, cell, shape, mirrored=alike))
         else:
-            both = (moves(of, cell, shape, mirrored=alike) for of in (one, other))
+            both = (list_moves(of, cell, shape, mirrored=alike) for of in (one, other))
             yield from zip(*both, strict=True)

@@ -150,7 +150,7 @@ def displacement(query: Query, cells: int) -> Change:
     Raises:
         ValueError: the room's response does not tell of so far.
     """
-    changes, nth = _of(query).changes, _of(query).within(cells)
+    changes, nth = _of(query).changes, _of(query).find_distance(cells)
     return _scale(query, float(changes.joint[nth]), changes.each[nth])
 
 

@@ -338,6 +338,6 @@ def _check_response(query: Query) -> None:
                 f"{name} is {getattr(query, name)!r} beside the response of a room but must be "
                 f"{needed}: two rooms cannot both be meant. Correct it, or leave the response out."
             )
-    made.within(
+    made.find_distance(
         max(1, math.ceil(1000 * (query.protect_distance_m or 0) / made.grid.cell_mm - 1e-9))
     )

@@ -20,7 +20,7 @@ from edge.core.records import Grid, Round
 from edge.mechanisms.thermal import Params, params_of
 from physics.displaced import build_floor, build_lags
 from physics.response import Response
-from physics.sensors import grains
+from physics.sensors import to_grains
 
 from .query import Query
 
@@ -220,7 +220,7 @@ def _lift(
         level = np.array([rng.below(LEVELS) for _ in lower]) + 0.5
         # A hair below the level, or a few, for the sum is rounded as well.
         lift = (level - 1e-13 * (1 << rng.below(8)) * LEVELS) * shown.step - lower
-        sides = (grains(warm + lift, params.exponent, query.step) for warm in (before, after))
+        sides = (to_grains(warm + lift, params.exponent, query.step) for warm in (before, after))
         for sensor, pair in enumerate(zip(*sides, strict=True)):
             low, high = (min(max(one, params.low), params.high) for one in pair)
             if abs(high - low) > abs(sent[sensor][1] - sent[sensor][0]):

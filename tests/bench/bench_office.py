@@ -31,7 +31,7 @@ from gateway.lab.thermal_days.rooms import (
     widen_query_clamp,
 )
 from gateway.lab.thermal_days.run import play_rounds
-from physics.rooms.day import day as day_of
+from physics.rooms.day import draw_day
 from recovery.distance import earth_movers
 from recovery.estimators.record import Seen
 from recovery.estimators.table import estimate
@@ -45,7 +45,7 @@ def main(words: list[str]) -> None:
     names = words[1:] or ["auto", "posterior", "entropy"]
     room = make_model(load_room(Path(str(files(physics.rooms) / "office.toml"))), "entropy")
     world = np.random.default_rng(0)
-    day = day_of(room.room, world)
+    day = draw_day(room.room, world)
     moments = list_round_times_s(room.room, room.query.readings, room.every_min)
     lived = simulate_day(LivingRoom(room.room, day, room.views), rounds_s=moments)
     query = widen_query_clamp(room.query, room.room, lived, moments)

@@ -37,7 +37,7 @@ from edge.core.entropy import Tape
 from edge.core.noise import dlaplace
 from edge.core.records import Grid
 from gateway.mechanisms.quadtree.crowd import release_crowd
-from physics.crowds.shares import sums
+from physics.crowds.shares import draw_noise_sums
 from recovery.maps.heatmap import Heatmap
 from recovery.peers import grids, hierarchies
 from recovery.peers.grids import Crowd
@@ -75,7 +75,9 @@ class Draws:
         if not ready:
             rate = Fraction(den, num) * self._narrower
             ready.extend(
-                sums(1 << 14, self._shards, 1, *rate.as_integer_ratio(), self._rng).tolist()
+                draw_noise_sums(
+                    1 << 14, self._shards, 1, *rate.as_integer_ratio(), self._rng
+                ).tolist()
             )
         return ready.pop()
 

@@ -32,7 +32,7 @@ from gateway.settings.deployment import Mqtt
 from gateway.settings.roomfile import Vacancy
 from physics.fleet import Fleet
 from physics.instruments.chain import complete_levels
-from physics.rooms.day import Day, day
+from physics.rooms.day import Day, draw_day
 from physics.rooms.records import Course, Room
 from physics.rooms.vacant import DAY_S
 from recovery.distance import earth_movers
@@ -105,7 +105,7 @@ def living(
 ) -> tuple[Lived, Lived]:
     """Return a day of a room with its people, and the same day with nobody there."""
     _, views = find_views(room)
-    today = day(room, np.random.default_rng(1))
+    today = draw_day(room, np.random.default_rng(1))
     whole = simulate_day(LivingRoom(room, today, views), rounds_s=moments_s)
     alone = replace(whole, seen_k=whole.empty_k)
     nobody = Day(())
@@ -239,7 +239,7 @@ class Days:
         """Let the sensors see the moment whose turn it is."""
         if len(self.maps) < len(self.moments):
             at_s, seen_k = self.moments[len(self.maps)]
-            self.fleet.show(seen_k, at_s - MIDNIGHT_S)
+            self.fleet.set_temperatures(seen_k, at_s - MIDNIGHT_S)
 
     def hear(self, event: dict[str, Any]) -> None:
         """Go on to the next moment when a map was drawn; a start tells the last one again."""

@@ -15,8 +15,8 @@ from edge.core.records import Grid, Guarantee, Reading, Round
 from edge.mechanisms import disk
 from edge.mechanisms import pyramid as edge
 from physics.crowds import shuffle
-from physics.crowds.disk import count_many, footprint, report_many
-from physics.crowds.peers import chance_of_one, count_oue, report_sem_geo_i
+from physics.crowds.disk import count_many, make_footprint, report_many
+from physics.crowds.peers import count_oue, find_other_bit_chance, report_sem_geo_i
 from physics.crowds.pyramid import release_points
 from recovery.peers.frequency_oracles import oue_chances
 from recovery.peers.local_privacy import distances
@@ -60,7 +60,7 @@ def law_of_the_device(round: Round, x: int, y: int) -> Counter[int]:
 
 def law_of(round: Round, x: int, y: int) -> Counter[int]:
     """Return the same from the footprint's arrays."""
-    law = footprint(round)
+    law = make_footprint(round)
     weights = law.far * law.domain.astype(np.int64)
     spot = weights[y : y + len(law.weights), x : x + law.weights.shape[1]]
     np.copyto(spot, law.weights, where=law.weights > 0)
@@ -120,7 +120,7 @@ def test_counts_are_those_of_reports(users: int) -> None:
     """Drawn as binomials or one by one: the mean and spread of every place are the law's."""
     round = a_round(4, 3, SMALL)
     histogram = np.random.default_rng(5).multinomial(users, np.full(12, 1 / 12)).reshape(3, 4)
-    law = footprint(round)
+    law = make_footprint(round)
     chance = np.zeros((12, law.domain.size))
     for cell in range(12):
         for place, weight in law_of(round, cell % 4, cell // 4).items():
@@ -167,9 +167,9 @@ ROUND: Round = plan(  # type: ignore[assignment]
 
 def test_shares_tell_nothing_alone_and_all_together() -> None:
     """Every proper part of a sum's shares is uniform; the last is no sum without its noise."""
-    mod = shuffle.modulus(ROUND, USERS)
+    mod = shuffle.choose_modulus(ROUND, USERS)
     payload = edge.report(ROUND, Reading(0, (0, 0)), None)
-    sent = shuffle.messages(ROUND, payload, USERS, 4, mod, Tape(b"split"))
+    sent = shuffle.make_messages(ROUND, payload, USERS, 4, mod, Tape(b"split"))
 
     assert len(sent) == 4 * 5
     assert all(0 <= share < mod for _, share in sent)
@@ -193,11 +193,11 @@ def test_communication_is_what_the_papers_formula_gives(
     """Fifty users, epsilon 5, delta 1e-5, squares of 320 x 240; the paper says about 10 MB."""
     squares = 4 * 320 * 240 // 3
 
-    printed = shuffle.cost(5, squares, 50, 1e-5, 50 * scale, printed=True)
+    printed = shuffle.compute_cost(5, squares, 50, 1e-5, 50 * scale, printed=True)
     round = plan(Query(Grid((320, 240), 0), (5, 1), 1, 50, "sparse", units=scale), ())
     assert round is not None
-    own = len(shuffle.coordinates(round))
-    corrected = shuffle.cost(5, own, 50, 1e-5, shuffle.modulus(round, 50))
+    own = len(shuffle.list_coordinates(round))
+    corrected = shuffle.compute_cost(5, own, 50, 1e-5, shuffle.choose_modulus(round, 50))
 
     assert printed.total_bytes / 1e6 == pytest.approx(megabytes, abs=0.05)
     assert corrected.total_bytes / 1e6 == pytest.approx(mended, abs=0.05)
@@ -206,7 +206,7 @@ def test_communication_is_what_the_papers_formula_gives(
 def test_too_few_users_are_not_mixed() -> None:
     """Among a handful a shuffler hides nobody."""
     with pytest.raises(ValueError, match="19 at the least"):
-        shuffle.shares(2, 5, 18, 1e-5, 1 << 30)
+        shuffle.count_shares(2, 5, 18, 1e-5, 1 << 30)
 
 
 # Crowds under optimised unary encoding.
@@ -214,7 +214,7 @@ def test_too_few_users_are_not_mixed() -> None:
 
 def test_the_worst_ratio_is_epsilon() -> None:
     """Over all 16 strings of four bits and both cells: e^epsilon exactly, and reached."""
-    epsilon, stays, errs = 1.4, 0.5, chance_of_one(1.4)
+    epsilon, stays, errs = 1.4, 0.5, find_other_bit_chance(1.4)
 
     def chance(bits: tuple[int, ...], own: int) -> float:
         return math.prod(
@@ -237,14 +237,14 @@ def test_counts_have_the_law_of_summed_bits() -> None:
     cells = np.repeat(np.arange(4), histogram.ravel())
 
     def bits() -> np.ndarray:
-        risen_by_chance = world.random((2000, 4)) < chance_of_one(2.0)
+        risen_by_chance = world.random((2000, 4)) < find_other_bit_chance(2.0)
         risen_by_chance[np.arange(2000), cells] = world.random(2000) < 0.5
         return risen_by_chance
 
     summed = np.array([bits().sum(axis=0) for _ in range(600)])
     counted = np.array([count_oue(histogram, 2.0, world).ravel() for _ in range(600)])
 
-    q = chance_of_one(2.0)
+    q = find_other_bit_chance(2.0)
     users = histogram.ravel()
     mean = users / 2 + (2000 - users) * q
     spread = users / 4 + (2000 - users) * q * (1 - q)

@@ -90,7 +90,8 @@ def test_the_system_is_symmetric_and_loses_only_by_sides_and_ventilation(
     parts = (world.uniform(0.1, 2, shape) for _ in range(3))
     blank = Medium(size, *parts, ((0.0, 0.0),) * axes)
     films = tuple(
-        (world.uniform(0, 3, blank.side(axis)), (np.inf, 2.0, 0.0)[axis]) for axis in range(axes)
+        (world.uniform(0, 3, blank.find_side_shape(axis)), (np.inf, 2.0, 0.0)[axis])
+        for axis in range(axes)
     )
     medium = Medium(size, blank.conductivity, blank.capacity, blank.loss, films)
     system = assemble.assemble(medium)
@@ -98,7 +99,7 @@ def test_the_system_is_symmetric_and_loses_only_by_sides_and_ventilation(
     loses = medium.loss * medium.volume_m3
     for axis, pair in enumerate(assemble.compute_outer_conductance(medium)):
         for end, side in enumerate(pair):
-            loses[assemble.edge(medium, axis, end)] += side
+            loses[assemble.index_side(medium, axis, end)] += side
     off = matrix[~np.eye(len(matrix), dtype=bool)]
 
     assert np.array_equal(matrix, matrix.T)
@@ -191,9 +192,9 @@ def test_no_heat_is_made_or_lost(monkeypatch: pytest.MonkeyPatch) -> None:
         return float(max(gaps))
 
     right = worst()
-    honest = run_.outflow
+    honest = run_.compute_outflow
     monkeypatch.setattr(
-        run_, "outflow", lambda system, field, drive: honest(system, 1.001 * field, drive)
+        run_, "compute_outflow", lambda system, field, drive: honest(system, 1.001 * field, drive)
     )
 
     assert right < 1e-12

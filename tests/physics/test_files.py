@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 from edge.core.records import Grid
-from physics.files import from_frames_file, read_points, read_sources
-from physics.points import cells_of, histogram, normal, szipf
-from physics.published import cut, rows_of
+from physics.files import read_frames, read_points, read_sources
+from physics.points import find_cells, histogram, normal, szipf
+from physics.published import cut, read_rows
 
 LINE, PLANE = "position,intensity\n", "x,y,intensity\n"
 
@@ -76,11 +76,11 @@ def test_a_clip_of_frames_comes_back_whole(tmp_path: Path) -> None:
     path, frames = tmp_path / "clips.npz", np.arange(3 * 8 * 8, dtype=np.uint8).reshape(3, 8, 8)
     np.savez(path, background=frames, walk=frames + 1)
     np.savez(tmp_path / "one.npz", only=frames)
-    clip = from_frames_file(path, "walk")
+    clip = read_frames(path, "walk")
 
     assert clip.dtype == np.int64
     assert (clip == frames + 1).all()
-    assert (from_frames_file(tmp_path / "one.npz") == frames).all()
+    assert (read_frames(tmp_path / "one.npz") == frames).all()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_an_array_that_is_no_clip_is_refused(tmp_path: Path, frames, fault: str)
     np.savez(path, walk=frames)
 
     with pytest.raises(ValueError, match=fault):
-        from_frames_file(path, "walk")
+        read_frames(path, "walk")
 
 
 # Points of people: the laws they are drawn by, the cells they fall in, and files of them.
@@ -135,15 +135,15 @@ def test_cells_are_half_open_and_outsiders_are_moved_in() -> None:
     """A point that is dropped tells that somebody was there."""
     points = np.array([[0, 0], [0.25, 0], [0.249, 0.51], [-3, 1e300], [np.inf, -np.inf]])
 
-    assert cells_of(points, Grid((4, 2), 0)).tolist() == [0, 1, 4, 4, 3]
+    assert find_cells(points, Grid((4, 2), 0)).tolist() == [0, 1, 4, 4, 3]
 
 
 def test_cells_in_metres_are_squares_of_their_size() -> None:
     """On a grid in metres the size of a cell counts, not the size of the grid."""
     points = np.array([[0.49, 0.5], [3.0, 0.99]])
 
-    assert cells_of(points, Grid((4, 3), 500)).tolist() == [4, 7]
-    assert cells_of(np.array([0.6, 9.0]), Grid((4, 1), 500)).tolist() == [1, 3]
+    assert find_cells(points, Grid((4, 3), 500)).tolist() == [4, 7]
+    assert find_cells(np.array([0.6, 9.0]), Grid((4, 1), 500)).tolist() == [1, 3]
 
 
 def test_counts_have_rows_first() -> None:
@@ -157,9 +157,9 @@ def test_counts_have_rows_first() -> None:
 def test_what_stands_nowhere_is_refused() -> None:
     """NaN cast to a whole number is a cell, and a wrong one."""
     with pytest.raises(ValueError, match=r"point 1 is \[nan, 0.5\] but must have a place"):
-        cells_of(np.array([[0.1, 0.1], [np.nan, 0.5]]), Grid((2, 2), 0))
+        find_cells(np.array([[0.1, 0.1], [np.nan, 0.5]]), Grid((2, 2), 0))
     with pytest.raises(ValueError, match=r"must be \(n, 2\)"):
-        cells_of(np.array([0.1, 0.2]), Grid((2, 2), 0))
+        find_cells(np.array([0.1, 0.2]), Grid((2, 2), 0))
 
 
 def test_a_file_of_points_is_read(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_whoever_is_in_the_window_is_written(tmp_path: Path, text: str, ending: 
     path.write_bytes(gzip.compress(bytes_) if ending == ".gz" else bytes_)
 
     assert cut(path, (-74.1, 40.6, -73.7, 40.9), out) == 1
-    ((user, *place),) = rows_of(out)
+    ((user, *place),) = read_rows(out)
     assert tuple(place) == HERE[1:]
     assert user == ("3" if text == CRIME else "7")  # a crime has no user: its row stands for one
 
@@ -265,7 +265,7 @@ def test_a_mark_before_the_header_hides_no_user(tmp_path: Path) -> None:
     path = tmp_path / "set.csv"
     path.write_text("user,lon,lat\n7,1,2\n7,3,4\n", "utf-8-sig")
 
-    assert [user for user, *_ in rows_of(path)] == ["7", "7"]
+    assert [user for user, *_ in read_rows(path)] == ["7", "7"]
 
 
 @pytest.mark.parametrize(

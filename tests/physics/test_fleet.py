@@ -18,12 +18,12 @@ from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import Params
-from physics.fleet import Fleet, counted_grains, make_seeded_keys
+from physics.fleet import Fleet, convert_counts, make_seeded_keys
 from physics.instruments.chain import Instruments
-from physics.instruments.presets import Preset, find
+from physics.instruments.presets import Preset, find_preset
 from physics.places import sensor_places
 from physics.scenes import Scene
-from physics.sensors import PointSensors, grains
+from physics.sensors import PointSensors, to_grains
 from recovery.thermal import Query
 from recovery.thermal import plan as plan_rounds
 
@@ -87,7 +87,7 @@ def fleet(devices: list[Owned], sensors: PointSensors | None = None, seed: int =
     """The fleet, looking at the scene through perfect sensors."""
     sensors = sensors or PointSensors(sensor_places((10,), GRID))
     made = Fleet(started(devices), sensors, np.random.default_rng(seed))
-    made.show(SCENE.temperatures(sensors.places_m, 0.05))
+    made.set_temperatures(SCENE.temperatures(sensors.places_m, 0.05))
     return made
 
 
@@ -113,7 +113,7 @@ def test_a_key_holder_finds_under_the_noise_exactly_what_the_sensors_saw(each: i
     for device in devices:
         found += seen(device, plan, virtual.answer(device.name, asked))
 
-    expected = grains(SCENE.temperatures(sensor_places((10,), GRID), 0.05), 10)
+    expected = to_grains(SCENE.temperatures(sensor_places((10,), GRID), 0.05), 10)
     assert tuple(found) == expected
 
 
@@ -123,7 +123,7 @@ def test_what_leaves_is_veiled() -> None:
     _, asked = message(devices)
     virtual = fleet(devices)
     sent = np.array([opened(one, virtual.answer(one.name, asked))[1] for one in devices])
-    noise = sent - grains(SCENE.temperatures(sensor_places((10,), GRID), 0.05), 10)
+    noise = sent - to_grains(SCENE.temperatures(sensor_places((10,), GRID), 0.05), 10)
 
     assert (noise != 0).all()
     assert 0.4 < sqrt(np.mean(noise.astype(float) ** 2)) / 200 < 1.7
@@ -176,8 +176,8 @@ def test_a_round_for_another_converter_is_not_answered(
     virtual = fleet(who, PointSensors(sensor_places((10,), GRID), 0.0, step))
 
     assert (virtual.answer("node-2", asked) is not None) == answered
-    assert ("this device's step" in virtual.refusal("node-2")) == (not answered)
-    left = virtual.node("node-2").meta()["limits"]["left"]
+    assert ("this device's step" in virtual.find_refusal("node-2")) == (not answered)
+    left = virtual.find_node("node-2").meta()["limits"]["left"]
     assert (left == LIMITS.budget) == (not answered)
 
 
@@ -193,14 +193,14 @@ def test_a_fleet_that_does_not_fit_the_room_is_refused() -> None:
     with pytest.raises(ValueError, match="point sensors but no world"):
         Fleet(devices[:2], sensors, None)
     with pytest.raises(ValueError, match="sensor 1 reads nan"):
-        Fleet(devices[:2], sensors, world).show([0.1, float("nan")])
+        Fleet(devices[:2], sensors, world).set_temperatures([0.1, float("nan")])
 
 
 def test_a_room_can_be_empty_for_so_many_readings_of_each_device() -> None:
     """Whoever learns the room's own warmth from them must not learn somebody."""
     who, sensors = owned(2, each=5), PointSensors(sensor_places((10,), GRID))
     made = Fleet(started(who), sensors, np.random.default_rng(1), alone=2)
-    made.show(SCENE.temperatures(sensors.places_m, 0.05))
+    made.set_temperatures(SCENE.temperatures(sensors.places_m, 0.05))
     params = thermal.Params(*message(who)[0].params)
     seen = [max(made.read("node-0", params)) for _ in range(3)]
 
@@ -211,7 +211,7 @@ def test_a_room_can_be_empty_for_so_many_readings_of_each_device() -> None:
 
 # Instruments, which have their own noise: the empty room, and readings that do not come.
 
-QUIET, EYE = (replace(find(name), drop_out=0.0) for name in ("ds18b20", "grideye"))
+QUIET, EYE = (replace(find_preset(name), drop_out=0.0) for name in ("ds18b20", "grideye"))
 
 
 def measured(devices: list[Owned], one: Preset, empty: Any = None) -> tuple[Fleet, Instruments]:
@@ -228,8 +228,8 @@ def test_an_array_is_one_device_and_its_frame_is_what_its_pixels_counted() -> No
     plan, asked = message(devices, sensors=128, step=256)
     frames = np.zeros((2, 64))
     frames[0, [20, 21]], frames[1, [35, 43]] = 4.5, 3.0
-    virtual.show(np.concatenate(frames), 60.0)
-    empty, counts = twin.empty(), twin.see(np.concatenate(frames), 60.0)
+    virtual.set_temperatures(np.concatenate(frames), 60.0)
+    empty, counts = twin.record_empty_room(), twin.measure(np.concatenate(frames), 60.0)
     whole = [count for count in counts if count is not None]
     found = [seen(device, plan, virtual.answer(device.name, asked)) for device in devices]
 
@@ -241,17 +241,17 @@ def test_a_reading_that_does_not_come_makes_no_frame_and_is_paid_for_once() -> N
     """Asked again when the sensor is back, the device answers the Round that it paid for."""
     devices = owned(1, each=4)
     virtual, _ = measured(devices, replace(QUIET, drop_out=1.0), empty=[320] * 4)
-    node = virtual.node("node-0")
+    node = virtual.find_node("node-0")
     _, asked = message(devices, sensors=4, step=64)
-    virtual.show(np.zeros(4), 10.0)
+    virtual.set_temperatures(np.zeros(4), 10.0)
     before = node.meta()["limits"]["left"]
 
     assert virtual.answer("node-0", asked) is None
-    assert virtual.refusal("node-0") == "the sensor did not give 4 whole numbers"
+    assert virtual.find_refusal("node-0") == "the sensor did not give 4 whole numbers"
     paid = node.meta()["limits"]["left"]
     assert paid < before
     for again in range(3):
-        virtual.show(np.zeros(4), 20.0 + again)
+        virtual.set_temperatures(np.zeros(4), 20.0 + again)
         assert virtual.answer("node-0", asked) is None
     assert node.meta()["limits"]["left"] == paid
 
@@ -267,7 +267,7 @@ def test_thermometers_and_an_array_stand_in_one_room() -> None:
         ]
 
     virtual = Fleet(started(devices), room(), np.random.default_rng(0))
-    virtual.show(np.full(66, 3.0), 600.0)
+    virtual.set_temperatures(np.full(66, 3.0), 600.0)
     params = thermal.Params(66, 10, -(1 << 14), 1 << 14, 40_000, 256, 1)
     read = [np.array(virtual.read(name, params)) for name in virtual.names]
     _, asked = message(devices, sensors=66, step=64)
@@ -299,7 +299,7 @@ def test_the_empty_room_is_taken_off_before_the_clamp_and_the_clamp_before_the_n
     params = Params(*made.params)
     empty, counts = [80, 81, 79, 80], [84, 4000, 79, 60]
     noise = thermal.draw(params.variance, 4, Tape(b"stage"))
-    reading = Reading(3, counted_grains(counts, empty, params.exponent, STEP))
+    reading = Reading(3, convert_counts(counts, empty, params.exponent, STEP))
     sent = list(thermal.report(made, reading, Tape(b"stage")))
     warmth = subtract_baseline(counts, empty, params.exponent, (1, 4))
     clamped = [min(max(value, params.low), params.high) for value in warmth]
@@ -311,7 +311,7 @@ def test_the_empty_room_is_taken_off_before_the_clamp_and_the_clamp_before_the_n
 @pytest.mark.parametrize("name", ["grideye", "perfect"])
 def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
     """Variance and promise are those of a sensor without any; only the clamp leaves it room."""
-    noisy = planned(replace(QUERY, sensor_noise=find(name).noise_sd_k))
+    noisy = planned(replace(QUERY, sensor_noise=find_preset(name).noise_sd_k))
     clean = planned(QUERY)
     params = Params(*noisy.params)
 
@@ -322,7 +322,7 @@ def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
 
 def test_a_coarser_converter_is_charged_for() -> None:
     """The negative control of the test above: what does cost privacy changes the Round."""
-    finer = planned(replace(QUERY, step=find("tmp117").step))
+    finer = planned(replace(QUERY, step=find_preset("tmp117").step))
 
     assert Params(*finer.params).variance * 4.0 ** -Params(*finer.params).exponent < (
         Params(*planned(QUERY).params).variance * 4.0 ** -Params(*planned(QUERY).params).exponent
@@ -347,7 +347,7 @@ def test_sensors_move_no_further_than_the_temperatures_did_and_a_step() -> None:
 def test_a_device_answers_with_all_its_readings_or_not_at_all() -> None:
     """A nought in the place of a reading that did not come would be a cold spot."""
     with pytest.raises(ValueError, match="1 of 3 readings did not come"):
-        counted_grains([80, None, 80], [80, 80, 80], 4, STEP)
+        convert_counts([80, None, 80], [80, 80, 80], 4, STEP)
     with pytest.raises(ValueError, match="not give 3 whole numbers"):
-        counted_grains([80, 80], [80, 80, 80], 4, STEP)
-    assert counted_grains([84, 79], [80, 80], 4, STEP) == (16, -4)
+        convert_counts([80, 80], [80, 80, 80], 4, STEP)
+    assert convert_counts([84, 79], [80, 80], 4, STEP) == (16, -4)

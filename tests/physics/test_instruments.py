@@ -16,7 +16,7 @@ from physics.instruments.chain import (
     quantise,
     respond_to_ramp,
 )
-from physics.instruments.presets import PRESETS, Preset, find
+from physics.instruments.presets import PRESETS, Preset, find_preset
 
 QUIET = Preset("quiet", step=Fraction(1, 16))
 
@@ -33,12 +33,12 @@ def kelvin(seen: list[Counts], step: Fraction) -> np.ndarray:
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_day_at_once_is_a_day_reading_by_reading(name: str) -> None:
     """Cut anywhere, the same bits: nothing depends on how many are asked for together."""
-    one = find(name)
+    one = find_preset(name)
     times = np.cumsum(np.random.default_rng(3).exponential(2.0, 40))
     shown = np.random.default_rng(4).normal(2, 1, (40, one.pixels))
     whole, parts = instruments(one), instruments(one)
     at_once = whole.record(times, shown)
-    cut = [parts.see(shown[0], times[0]), *parts.record(times[1:17], shown[1:17])]
+    cut = [parts.measure(shown[0], times[0]), *parts.record(times[1:17], shown[1:17])]
     cut += parts.record(times[17:], shown[17:])
 
     assert at_once == cut
@@ -48,13 +48,13 @@ def test_a_day_at_once_is_a_day_reading_by_reading(name: str) -> None:
 
 def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
     """Lag is linear and all else is added: two worlds differ by the lagged difference alone."""
-    one = replace(find("tmp117"), step=None, drop_out=0.0)
+    one = replace(find_preset("tmp117"), step=None, drop_out=0.0)
     times, world = np.arange(0, 300.0, 7), np.random.default_rng(8)
     cool, warm = world.random((2, len(times), 3))
     apart = kelvin(instruments(one, 3).record(times, warm), Fraction(1, 2**30)) - kelvin(
         instruments(one, 3).record(times, cool), Fraction(1, 2**30)
     )
-    bare = replace(find("perfect"), lag_s=one.lag_s)
+    bare = replace(find_preset("perfect"), lag_s=one.lag_s)
     lagged = kelvin(instruments(bare, 3).record(times, warm - cool), Fraction(1, 2**30))
 
     assert apart == pytest.approx(lagged, abs=1e-8)
@@ -64,7 +64,7 @@ def test_what_is_random_does_not_depend_on_what_is_seen() -> None:
 def test_noise_comes_before_the_converter() -> None:
     """Counts are whole, and of noise and step together: were noise added after, they were not."""
     one = replace(QUIET, step=Fraction(1, 4), noise_sd_k=0.3)
-    seen = np.array(instruments(one, 20_000).see(np.full(20_000, 1.1), 0.0), dtype=float) / 4
+    seen = np.array(instruments(one, 20_000).measure(np.full(20_000, 1.1), 0.0), dtype=float) / 4
 
     assert seen.var() == pytest.approx(0.3**2 + 0.25**2 / 12, rel=0.03)
     assert seen.mean() == pytest.approx(21.1, abs=4 * 0.31 / 20_000**0.5)
@@ -72,7 +72,7 @@ def test_noise_comes_before_the_converter() -> None:
 
 def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
     """Accuracy moves a whole array, uniformity its pixels; neither is drawn anew."""
-    one = replace(find("perfect"), shape=(8, 8), accuracy_k=1.25, uniformity_k=0.4)
+    one = replace(find_preset("perfect"), shape=(8, 8), accuracy_k=1.25, uniformity_k=0.4)
     eyes = instruments(one, 64 * 300)
     first, later = eyes.record([0.0, 1000.0], np.zeros((2, eyes.count)))
     devices = kelvin([first], eyes.step).reshape(300, 64)
@@ -85,7 +85,7 @@ def test_offsets_are_for_life_and_alike_for_the_pixels_of_one_device() -> None:
 def test_drift_is_a_device_s_and_its_pixels_share_it() -> None:
     """Two arrays of four, with drift alone: alike within each, and not between them."""
     one = Preset("drifts", drift_k=1.0, shape=(2, 2))
-    seen = instruments(one, 8).see(np.zeros(8), 0.0)
+    seen = instruments(one, 8).measure(np.zeros(8), 0.0)
 
     assert len(set(seen[:4])) == len(set(seen[4:])) == 1
     assert seen[0] != seen[4]
@@ -93,7 +93,7 @@ def test_drift_is_a_device_s_and_its_pixels_share_it() -> None:
 
 def test_drop_outs_come_at_their_rate_and_take_a_whole_frame() -> None:
     """Within four deviations of 5 %; of an array all pixels are missing, or none."""
-    one = replace(find("grideye"), drop_out=0.05)
+    one = replace(find_preset("grideye"), drop_out=0.05)
     seen = instruments(one, 128).record(np.arange(4000.0), np.zeros((4000, 128)))
     missing = np.array([[c is None for c in row] for row in seen]).reshape(4000, 2, 64)
 
@@ -104,7 +104,7 @@ def test_drop_outs_come_at_their_rate_and_take_a_whole_frame() -> None:
 
 def test_asked_before_a_conversion_is_over_the_register_still_holds_the_last() -> None:
     """Otherwise noise could be averaged away by asking faster than the sensor reads."""
-    eye = instruments(replace(find("ds18b20"), noise_sd_k=5.0, drop_out=0.0))
+    eye = instruments(replace(find_preset("ds18b20"), noise_sd_k=5.0, drop_out=0.0))
     seen = eye.record([0.0, 0.3, 0.74, 0.75, 1.0, 1.5], np.zeros((6, 1)))
 
     assert seen[0] == seen[1] == seen[2]
@@ -115,10 +115,10 @@ def test_asked_before_a_conversion_is_over_the_register_still_holds_the_last() -
 
 def test_the_empty_room_takes_the_offsets_off() -> None:
     """To half a step and the noise of the middle of 31 looks; without it they stay."""
-    one = replace(find("ds18b20"), drop_out=0.2)
+    one = replace(find_preset("ds18b20"), drop_out=0.2)
     eyes = instruments(one, 500)
-    empty = eyes.empty()
-    seen = eyes.see(np.zeros(500), 60.0)
+    empty = eyes.record_empty_room()
+    seen = eyes.measure(np.zeros(500), 60.0)
     left = np.array([c - e for c, e in zip(seen, empty, strict=True) if c is not None]) / 16
     offsets = np.array(empty) / 16 - 20
 
@@ -132,9 +132,9 @@ def test_what_did_not_come_is_no_number() -> None:
     seen = [*eye.record([0.0], np.array([[0.5, -1.0]])), (None, 18 * 16)]
     silent = instruments(replace(QUIET, drop_out=1.0))
 
-    assert np.array_equal(eye.kelvin(seen), [[0.5, -1.0], [np.nan, 0.0]], equal_nan=True)
+    assert np.array_equal(eye.to_kelvin(seen), [[0.5, -1.0], [np.nan, 0.0]], equal_nan=True)
     with pytest.raises(ValueError, match="1 of 1 sensors gave no reading of the empty room"):
-        silent.empty()
+        silent.record_empty_room()
 
 
 # The converter: exact whole steps, and an error that is spread evenly over one.
@@ -163,7 +163,7 @@ SD = 0.3
 
 def drawn(times: list[float], count: int, seed: int) -> np.ndarray:
     drift = Drift(SD, count, np.random.default_rng(seed))
-    return np.array([drift.at(at_s) for at_s in times])
+    return np.array([drift.advance(at_s) for at_s in times])
 
 
 def test_what_is_drawn_has_the_covariance_at_uneven_times_from_the_first_on() -> None:
@@ -227,7 +227,7 @@ def test_the_numbers_are_those_of_the_data_sheets(
     name: str, step: Fraction, conversion_s: float, pixels: int
 ) -> None:
     """Written here as the sheets print them, not as the code derives them."""
-    one = find(name)
+    one = find_preset(name)
 
     assert (one.step, one.conversion_s, one.pixels) == (step, conversion_s, pixels)
 
@@ -254,7 +254,7 @@ def doorway(data: Path) -> list[np.ndarray]:
 @pytest.fixture(scope="module")
 def simulated() -> np.ndarray:
     """The same of thirty-two arrays of the preset, ten frames a second, (500, 64 x 32)."""
-    return counted(find("grideye"), np.arange(500) / 10, 64 * 32)
+    return counted(find_preset("grideye"), np.arange(500) / 10, 64 * 32)
 
 
 def test_a_pixel_of_an_empty_doorway_is_as_noisy_as_the_preset_says(
@@ -285,7 +285,7 @@ def test_logged_frames_go_missing_at_the_preset_s_rate(data: Path) -> None:
         frames = kept["log_frames"].reshape(-1, 64)
     share = float((frames == 0).any(axis=1).mean())
 
-    assert share / 2 < find("grideye").drop_out < 2 * share
+    assert share / 2 < find_preset("grideye").drop_out < 2 * share
 
 
 def test_a_node_in_an_empty_office_is_as_noisy_as_the_preset_says(data: Path) -> None:
@@ -305,7 +305,7 @@ def test_a_node_in_an_empty_office_is_as_noisy_as_the_preset_says(data: Path) ->
         if nobody[part[0]] and len(part) >= 100:
             quick.append(np.diff(warm[part]).std() / 2**0.5)
             slow.append(_about_a_parabola(at_s[part], warm[part]))
-    made = counted(find("climate-node"), np.arange(0, 1200.0, 4), 64)
+    made = counted(find_preset("climate-node"), np.arange(0, 1200.0, 4), 64)
     made_slow = [_about_a_parabola(np.arange(0, 1200.0, 4), column) for column in made.T]
 
     assert len(quick) == 880

@@ -26,7 +26,7 @@ def test_images_and_waves_agree_where_one_hands_over_to_the_other(
     places = np.linspace(0, length, 41)
     given = places, places, kernel.SWITCH * length**2, walls, length
 
-    assert np.abs(kernel.images(*given) - kernel.waves(*given)).max() < 1e-12
+    assert np.abs(kernel.sum_images(*given) - kernel.sum_waves(*given)).max() < 1e-12
 
 
 @pytest.mark.parametrize("spread", [1e-6, 0.05, 0.5, 40.0])

@@ -13,18 +13,17 @@ from physics.instruments.chain import respond_to_ramp
 from physics.kernel import forward
 from physics.places import Floats, cell_places
 from physics.response import Response, pick_worst
-from physics.rooms.model import grid, medium
+from physics.rooms.model import make_grid, make_medium
 from physics.rooms.plan import compute_views as views_of
-from physics.rooms.plan import lattice
-from physics.rooms.plan import plan as plan_of
+from physics.rooms.plan import make_lattice, make_plan
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
 from physics.rooms.respond import (
     Since,
     Stretch,
+    compute_day_response,
+    compute_pulses,
+    compute_response,
     keep_longest,
-    pulses,
-    respond,
-    respond_day,
     trace_doors,
 )
 
@@ -58,28 +57,31 @@ def room() -> Room:
 
 @pytest.fixture(scope="module")
 def response(room: Room) -> Response:
-    return respond(room, APART_M)
+    return compute_response(room, APART_M)
 
 
 def views(room: Room) -> Floats:
     places = np.array([place for one in room.thermometers for place in one.places_m])
-    return views_of(room, places).reshape(len(places), *plan_of(room).shape)
+    return views_of(room, places).reshape(len(places), *make_plan(room).shape)
 
 
 def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
     """Return what bodies at places warm, (rows, columns) of heat cells, with all doors open."""
-    known = lattice(room, (True,) * len(room.doors))
-    return known.add_body_heat(places_m, joules).reshape(plan_of(room).shape)
+    known = make_lattice(room, (True,) * len(room.doors))
+    return known.add_body_heat(places_m, joules).reshape(make_plan(room).shape)
 
 
 def test_a_pulse_at_a_sensor_is_its_response_to_a_pulse_anywhere(room: Room) -> None:
     """Heat goes from here to there as from there to here: one run stands for one for each cell."""
-    made = list(pulses(views(room), [Stretch(medium(room, 0.0), 12)], 30.0))
+    made = list(compute_pulses(views(room), [Stretch(make_medium(room, 0.0), 12)], 30.0))
     cells = [(0, 0), (3, 6), (7, 6), (9, 18), (2, 12)]
-    power = np.zeros((len(cells), *plan_of(room).shape))
+    power = np.zeros((len(cells), *make_plan(room).shape))
     for nth, cell in enumerate(cells):
         power[nth, *cell] = 1.0
-    run, calm = (Run(medium(room, 0.0), np.zeros_like(power)), make_still_drive(medium(room, 0.0)))
+    run, calm = (
+        Run(make_medium(room, 0.0), np.zeros_like(power)),
+        make_still_drive(make_medium(room, 0.0)),
+    )
     for lag, field in enumerate(made):
         run.step(calm._replace(power_w=power) if lag == 0 else calm, 30.0)
         seen = np.einsum("syx,cyx->sc", views(room), run.field_k)
@@ -90,13 +92,13 @@ def test_a_pulse_at_a_sensor_is_its_response_to_a_pulse_anywhere(room: Room) -> 
 
 def test_doors_are_gone_through_backwards(room: Room) -> None:
     """A door that was shut until ten minutes ago is open first, seen from the reading."""
-    shut, opened = (medium(small(open_s=spans), 0.0) for spans in ((), ((0, 1e6),)))
+    shut, opened = (make_medium(small(open_s=spans), 0.0) for spans in ((), ((0, 1e6),)))
     stretches = [Stretch(opened, 60), Stretch(shut, 60)]
     right, wrong = (
-        list(pulses(views(room), order, 10.0)) for order in (stretches, stretches[::-1])
+        list(compute_pulses(views(room), order, 10.0)) for order in (stretches, stretches[::-1])
     )
     lag, cell = 80, (7, 12)
-    power = np.zeros(plan_of(room).shape)
+    power = np.zeros(make_plan(room).shape)
     power[cell] = 1.0
     run, calm = Run(shut, np.zeros(shut.shape)), make_still_drive(shut)
     run.step(calm._replace(power_w=power), 10.0)
@@ -123,12 +125,12 @@ def test_an_even_insulated_room_answers_as_the_insulated_kernel() -> None:
     air = Medium(
         (0.1, 0.1), capacity * mixing * even, capacity * even, 0 * even, ((0, 0),) * 2, height
     )
-    here = grid(replace(small(), size_m=(6.0, 4.0), cell_mm=100))
+    here = make_grid(replace(small(), size_m=(6.0, 4.0), cell_mm=100))
     places = np.array([[1.55, 1.05], [4.05, 3.55], [3.05, 2.05]])
     seen = np.zeros((3, 40, 60))
     seen[[0, 1, 2], [10, 35, 20], [15, 40, 30]] = 1
-    *_, coarse = pulses(seen, [Stretch(air, 150)], 1.0)
-    *_, fine = pulses(seen, [Stretch(air, 300)], 0.5)
+    *_, coarse = compute_pulses(seen, [Stretch(air, 150)], 1.0)
+    *_, fine = compute_pulses(seen, [Stretch(air, 300)], 0.5)
     # A joule 150 seconds ago: of first order in the step, so that this is of second.
     field = 2 * fine / 0.5 - coarse
     kernel = forward(cell_places(here), places, mixing * 150, "insulated", (6.0, 4.0))
@@ -140,9 +142,9 @@ def test_an_even_insulated_room_answers_as_the_insulated_kernel() -> None:
 
 def forward_change(room: Room, here: Floats, there: Floats) -> Floats:
     """Return how the readings differ, (sensors,), by runs of both paths, (steps, 2) each."""
-    power = np.zeros((2, *plan_of(room).shape))
-    run = Run(medium(room, 0.0), np.zeros_like(power))
-    calm = make_still_drive(medium(room, 0.0))
+    power = np.zeros((2, *make_plan(room).shape))
+    run = Run(make_medium(room, 0.0), np.zeros_like(power))
+    calm = make_still_drive(make_medium(room, 0.0))
     for pair in zip(here, there, strict=True):
         for nth, place in enumerate(pair):
             power[nth] = spread(room, place[None], np.array([POWER_W]))
@@ -154,12 +156,12 @@ def forward_change(room: Room, here: Floats, there: Floats) -> Floats:
 @pytest.mark.long
 def test_no_path_displaced_by_so_little_changes_more(room: Room, response: Response) -> None:
     """People who walk and sit anywhere, not in the middles of cells alone, simulated forward."""
-    world, known = np.random.default_rng(5), lattice(room, (True,))
-    nth = response.within(3)
+    world, known = np.random.default_rng(5), make_lattice(room, (True,))
+    nth = response.find_distance(3)
     steps_of_day = round(response.lasts_s / room.day.step_s)
 
     def stands(place: Floats) -> bool:
-        return bool(np.append(known.free, False)[known.cells(place[None])[0]])
+        return bool(np.append(known.free, False)[known.find_cells(place[None])[0]])
 
     for trial in range(6):
         here, there = np.empty((2, steps_of_day, 2))
@@ -184,11 +186,11 @@ def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
     """Its readings are means of what was before; its operator is what it shows."""
     lagging = small("tmp117")
     lag_s, step_s = 20.0, 30.0
-    slow = respond(lagging, APART_M, hold_s=600.0)
+    slow = compute_response(lagging, APART_M, hold_s=600.0)
     cell = 4 * 15 + 3
-    power = np.zeros(plan_of(lagging).shape)
-    power += spread(lagging, cell_places(grid(lagging))[cell][None], np.ones(1))
-    run, calm = Run(medium(lagging, 0.0)), make_still_drive(medium(lagging, 0.0))
+    power = np.zeros(make_plan(lagging).shape)
+    power += spread(lagging, cell_places(make_grid(lagging))[cell][None], np.ones(1))
+    run, calm = Run(make_medium(lagging, 0.0)), make_still_drive(make_medium(lagging, 0.0))
     shown = np.zeros(6)
     for _ in range(20):
         run.step(calm._replace(power_w=power), step_s)
@@ -204,7 +206,7 @@ def test_a_thermometer_that_lags_is_bounded_too(response: Response) -> None:
 
 def test_it_knows_of_those_who_stood_longer_or_less_long(room: Room) -> None:
     """What the others are of is what the operator of such a time is; none is of a longer day."""
-    made, longer = (respond(room, APART_M, hold_s=hold_s) for hold_s in (600.0, 1500.0))
+    made, longer = (compute_response(room, APART_M, hold_s=hold_s) for hold_s in (600.0, 1500.0))
 
     np.testing.assert_allclose(made.others[1], longer.operator)
     np.testing.assert_allclose(made.others[-1], longer.others[-1])  # the whole day, for both
@@ -216,9 +218,10 @@ def test_it_knows_of_those_who_stood_longer_or_less_long(room: Room) -> None:
 def test_the_worst_of_several_is_enough_for_each() -> None:
     """Doors open and shut: noise for both."""
     states = [
-        respond(small(open_s=spans), APART_M, through_walls=False) for spans in ((), ((0, 1e6),))
+        compute_response(small(open_s=spans), APART_M, through_walls=False)
+        for spans in ((), ((0, 1e6),))
     ]
-    both = respond(small(open_s=((0.0, 1000.0),)), APART_M, through_walls=False)
+    both = compute_response(small(open_s=((0.0, 1000.0),)), APART_M, through_walls=False)
 
     assert both.changes.joint == pytest.approx(pick_worst(states).changes.joint, rel=1e-3)
     assert all((one.changes.joint <= both.changes.joint * (1 + 1e-12)).all() for one in states)
@@ -229,11 +232,11 @@ def test_the_worst_of_several_is_enough_for_each() -> None:
 
 def test_what_has_no_meaning_is_refused(room: Room, response: Response) -> None:
     with pytest.raises(ValueError, match="thermometers"):
-        respond(replace(room, thermometers=()), APART_M)
+        compute_response(replace(room, thermometers=()), APART_M)
     with pytest.raises(ValueError, match="within the day"):
-        respond_day(room, APART_M, [1e6])
+        compute_day_response(room, APART_M, [1e6])
     with pytest.raises(ValueError, match="shorter distance"):
-        response.within(100)
+        response.find_distance(100)
     with pytest.raises(ValueError, match="operator has shape"):
         replace(response, operator=response.operator[:, 1:])
     with pytest.raises(ValueError, match="must be finite"):
@@ -241,7 +244,7 @@ def test_what_has_no_meaning_is_refused(room: Room, response: Response) -> None:
     with pytest.raises(ValueError, match="the others growing"):
         replace(response, far_cells=response.far_cells[::-1])
     with pytest.raises(ValueError, match="no reading"):
-        respond_day(room, APART_M, [])
+        compute_day_response(room, APART_M, [])
 
 
 class Shelf(dict[str, bytes]):
@@ -258,14 +261,14 @@ class Shelf(dict[str, bytes]):
 def test_a_certificate_is_kept_and_held_to_its_room_again(room: Room) -> None:
     """Found once, then taken from its bytes: the same noise to the last digit."""
     shelf = Shelf()
-    first = respond(room, APART_M, through_walls=False, kept=shelf)
-    again = respond(room, APART_M, through_walls=False, kept=shelf)
-    nth = first.within(3)
+    first = compute_response(room, APART_M, through_walls=False, kept=shelf)
+    again = compute_response(room, APART_M, through_walls=False, kept=shelf)
+    nth = first.find_distance(3)
 
     assert (first.changes.joint == again.changes.joint).all()
     assert (list(shelf), shelf.puts) == ([first.digest], 1)
     shelf[first.digest] = shelf[first.digest][:-8]
-    spoilt = respond(room, APART_M, through_walls=False, kept=shelf)
+    spoilt = compute_response(room, APART_M, through_walls=False, kept=shelf)
     assert spoilt.changes.joint[nth] > 1.05 * first.changes.joint[nth]
     assert "each lag at its worst" in spoilt.proof
     assert first.proof == again.proof != spoilt.proof
@@ -281,7 +284,7 @@ def moving() -> Room:
 def test_whoever_stands_beside_a_shut_door_warms_one_side() -> None:
     """Beyond it one feels hardly more of her than of who stands a step away from the door."""
     room = small(open_s=())
-    made = respond(room, APART_M, through_walls=False)
+    made = compute_response(room, APART_M, through_walls=False)
     beside, away = (made.operator[4, 7 * 15 + column] for column in (4, 3))
 
     assert away < beside < 1.3 * away
@@ -291,9 +294,9 @@ def test_whoever_stands_beside_a_shut_door_warms_one_side() -> None:
 def test_a_day_of_readings_is_the_worst_of_them() -> None:
     """Whoever reads while the door is shut, or just after: each with its own past."""
     room, moments = moving(), [600.0, 1500.0, 2700.0]
-    alone = [respond_day(room, APART_M, [at_s], through_walls=False) for at_s in moments]
-    day = respond_day(room, APART_M, moments[::-1], through_walls=False)
-    nth = day.within(3)
+    alone = [compute_day_response(room, APART_M, [at_s], through_walls=False) for at_s in moments]
+    day = compute_day_response(room, APART_M, moments[::-1], through_walls=False)
+    nth = day.find_distance(3)
 
     assert day.changes.joint[nth] == pytest.approx(pick_worst(alone).changes.joint[nth], rel=0.02)
     assert any((day.operator == one.operator).all() for one in alone)
@@ -301,14 +304,14 @@ def test_a_day_of_readings_is_the_worst_of_them() -> None:
     assert day.lasts_s == 2700
     assert len({one.digest for one in (*alone, day)}) == 4
     with pytest.raises(ValueError, match="all through walls or none"):
-        pick_worst([alone[0], respond_day(room, APART_M, [600.0])])
+        pick_worst([alone[0], compute_day_response(room, APART_M, [600.0])])
 
 
 @pytest.mark.long
 def test_who_is_beyond_a_wall_shows_more_than_who_is_beside_it() -> None:
     """So that it hides in which room somebody is, noise is wider where it counts walls as none."""
     foot, through = (
-        respond_day(moving(), APART_M, [2700.0], through_walls=way).changes
+        compute_day_response(moving(), APART_M, [2700.0], through_walls=way).changes
         for way in (False, True)
     )
 

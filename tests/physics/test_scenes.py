@@ -8,8 +8,8 @@ import pytest
 
 from edge.core.records import Grid
 from physics.places import cell_places, length_m, nearest_cells, sensor_places
-from physics.scenes import random_sources
-from physics.sensors import PointSensors, grains
+from physics.scenes import draw_sources
+from physics.sensors import PointSensors, to_grains
 
 LINE, PLANE = Grid((100, 1), 0), Grid((5, 4), 250)
 
@@ -18,7 +18,7 @@ LINE, PLANE = Grid((100, 1), 0), Grid((5, 4), 250)
 @pytest.mark.parametrize("k", [1, 4])
 def test_random_sources_stand_in_different_cells(grid: Grid, k: int) -> None:
     """Two in one cell would be a source of twice the power that was allowed."""
-    heat = random_sources(k, grid, np.random.default_rng(6)).heat(grid)
+    heat = draw_sources(k, grid, np.random.default_rng(6)).heat(grid)
 
     assert heat.sum() == k
     assert heat.max() == 1
@@ -30,14 +30,14 @@ def test_random_sources_keep_out_of_the_furniture() -> None:
     free = np.array([True, False, False, True, True, False])
     world = np.random.default_rng(8)
     seen = sum(
-        random_sources(2, Grid((6, 1), 0), world, free=free).heat(Grid((6, 1), 0))
+        draw_sources(2, Grid((6, 1), 0), world, free=free).heat(Grid((6, 1), 0))
         for _ in range(900)
     )
 
     assert seen[~free].tolist() == [0, 0, 0]
     assert seen[free] == pytest.approx([600, 600, 600], abs=60)
     with pytest.raises(ValueError, match="3 cells hold"):
-        random_sources(4, Grid((6, 1), 0), world, free=free)
+        draw_sources(4, Grid((6, 1), 0), world, free=free)
 
 
 # Virtual sensors: noise of the world, steps of the converter, whole grains; in that order.
@@ -48,7 +48,7 @@ PLACES = np.linspace(0.1, 1, 10)
 def test_the_converter_counts_before_the_grains_are_made() -> None:
     """Grains of 1/256 from steps of 1/16: only every sixteenth grain can be reported."""
     readings = np.linspace(-1, 1, 333)
-    counted = grains(readings, 8, Fraction(1, 16))
+    counted = to_grains(readings, 8, Fraction(1, 16))
 
     assert {grain % 16 for grain in counted} == {0}
     assert max(abs(g / 256 - t) for g, t in zip(counted, readings, strict=True)) <= 1 / 32
@@ -60,14 +60,14 @@ def test_the_converter_counts_before_the_grains_are_made() -> None:
 )
 def test_the_nearest_grain_is_exact_and_a_tie_goes_up(reading: float, grain: int | None) -> None:
     """floor(x + 1/2) in floats is wrong just below a half; in fractions it cannot be."""
-    assert grains([reading], 0) == (int(reading) if grain is None else grain,)
+    assert to_grains([reading], 0) == (int(reading) if grain is None else grain,)
 
 
 def test_a_change_of_the_truth_is_at_most_one_grain_more_than_its_size() -> None:
     """Rounding two readings apart by d grains never takes them more than ceil(d) apart."""
     world = np.random.default_rng(4)
     here, move = world.random(500), world.random(500) - 0.5
-    apart = np.abs(np.subtract(grains(here + move, 6), grains(here, 6)))
+    apart = np.abs(np.subtract(to_grains(here + move, 6), to_grains(here, 6)))
 
     assert (apart <= np.ceil(np.abs(move) * 64 + 1e-9)).all()
 
@@ -76,8 +76,8 @@ def test_noise_has_the_size_that_was_asked_for_and_comes_from_the_world() -> Non
     """The same world gives the same noise, and only there it is drawn."""
     sensors = PointSensors(np.zeros(20000), noise_sd=0.026)
     truth = np.full(20000, 0.3)
-    noise = sensors.see(truth, np.random.default_rng(5)) - truth
-    again = sensors.see(truth, np.random.default_rng(5)) - truth
+    noise = sensors.measure(truth, np.random.default_rng(5)) - truth
+    again = sensors.measure(truth, np.random.default_rng(5)) - truth
 
     assert noise.std() == pytest.approx(0.026, rel=0.02)
     assert abs(noise.mean()) < 4 * 0.026 / math.sqrt(20000)
@@ -88,7 +88,7 @@ def test_rounding_of_an_operator_is_not_taken_for_a_negative_truth() -> None:
     """Thin factors leave a nought a little off; a source below nought leaves much more."""
     truth = np.array([1.0, -1e-15] + [0.5] * 8)
 
-    assert PointSensors(PLACES).see(truth, np.random.default_rng(0)).min() < 0
+    assert PointSensors(PLACES).measure(truth, np.random.default_rng(0)).min() < 0
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_rounding_of_an_operator_is_not_taken_for_a_negative_truth() -> None:
 def test_what_no_sensor_can_see_is_refused(truth, fault: str) -> None:
     """The sensor is named, for somebody has to go and look at it."""
     with pytest.raises(ValueError, match=fault):
-        PointSensors(PLACES).see(truth, np.random.default_rng(0))
+        PointSensors(PLACES).measure(truth, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from scipy.integrate import solve_ivp
 
 from physics.air import AIR_J_PER_M3K
 from physics.kernel import forward
-from physics.recorded.experiments import Experiment, room_climate, step_means
+from physics.recorded.experiments import Experiment, average_steps, read_room_climate
 from physics.recorded.fitting import (
     Fitted,
     alternate_days,
     compare_with_peer,
-    fit,
-    forecast_errors,
+    fit_room,
+    measure_forecast_errors,
     simulate_warmth,
 )
 from physics.recorded.warming import PERSON_SD_M, Warming, step_response
@@ -81,16 +81,16 @@ Rooms = dict[str, tuple[Fitted, list[Experiment]]]
 def rooms(data: Path) -> Rooms:
     """Return each office as fitted to every other day, and the days that were held out."""
     found = {}
-    for room, experiments in room_climate(data / "thermal").items():
+    for room, experiments in read_room_climate(data / "thermal").items():
         first, second = alternate_days(experiments)
         assert not {one.day for one in first} & {one.day for one in second}
-        found[room] = (fit(first), second)
+        found[room] = (fit_room(first), second)
     return found
 
 
 @pytest.mark.long
 def test_the_forecast_beats_the_last_value_and_the_slope(rooms: Rooms) -> None:
-    errors = {room: forecast_errors(*pair) for room, pair in rooms.items()}
+    errors = {room: measure_forecast_errors(*pair) for room, pair in rooms.items()}
     days = [room + one.day for room, (_, held) in rooms.items() for one in held]
     joined = {name: np.concatenate([row[name] for row in errors.values()]) for name in errors["A"]}
 
@@ -150,7 +150,7 @@ def recorded(count: int, world: np.random.Generator, error: float = 1.0) -> list
 
 @pytest.fixture(scope="module")
 def fitted() -> Fitted:
-    return fit(recorded(30, np.random.default_rng(30)))
+    return fit_room(recorded(30, np.random.default_rng(30)))
 
 
 @pytest.mark.long
@@ -195,7 +195,7 @@ def test_readings_become_means_over_steps_and_warming_counts_from_the_last_minut
     order = np.random.default_rng(1).permutation(122)  # in whatever order they came
     readings = tuple(part[order] for part in (at_s, node, 20 + at_s / 1000))
     state = np.where(at_s >= 400, 28.0, 0.0)[order], np.zeros(122)
-    one = step_means("one", "d", (SIZE_M, FITTED_PLACES_M[:2]), readings, state)  # type: ignore[arg-type]
+    one = average_steps("one", "d", (SIZE_M, FITTED_PLACES_M[:2]), readings, state)  # type: ignore[arg-type]
 
     assert one.entered == 20
     assert one.power_w[20:] == pytest.approx(28.0)

@@ -20,9 +20,9 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.sparse.linalg import splu
 
 from physics.air import AIR_J_PER_M3K
-from physics.instruments.presets import find
+from physics.instruments.presets import find_preset
 from physics.rooms.model import MATERIALS, SURFACE_M2K_PER_W
-from physics.rooms.plan import QUANTUM_MM, REACH_M, door_wall, is_upright, plan
+from physics.rooms.plan import QUANTUM_MM, REACH_M, find_door_wall, is_upright, make_plan
 from physics.rooms.records import Room
 from physics.rooms.respond import trace_doors
 
@@ -44,7 +44,9 @@ def trace_warmth(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     Returns:
         (paths, thermometers).
     """
-    kinds = [(find(one.kind).lag_s, place) for one in room.thermometers for place in one.places_m]
+    kinds = [
+        (find_preset(one.kind).lag_s, place) for one in room.thermometers for place in one.places_m
+    ]
     step_s = room.day.step_s
     doors = list(reversed(trace_doors(room, at_s)))
     shut = _solid(room, doors[-1].opened)
@@ -85,13 +87,13 @@ def _steps(
 
 
 def _solid(room: Room, opened: tuple[bool, ...]) -> Mask:
-    drawn = plan(room)
+    drawn = make_plan(room)
     return (drawn.wall > 0) | np.array([False, *(not it for it in opened)])[drawn.door]
 
 
 def _medium(room: Room, solid: Mask, opened: tuple[bool, ...]) -> tuple[sparse.csr_array, Floats]:
     """Return the watts that leave each quantum for a kelvin in each, and the joules it takes."""
-    drawn, air = plan(room), room.air
+    drawn, air = make_plan(room), room.air
     passes = np.full(solid.shape, AIR_J_PER_M3K * air.mixing_m2_per_s)
     takes = np.full(solid.shape, AIR_J_PER_M3K * air.capacity_factor)
     for nth, wall in enumerate(room.walls):
@@ -100,7 +102,7 @@ def _medium(room: Room, solid: Mask, opened: tuple[bool, ...]) -> tuple[sparse.c
         passes[here] = made.conductivity_w_per_mk * thicker
         takes[here] = made.capacity_j_per_m3k / thicker
     for nth, door in enumerate(room.doors):
-        wall_nth = door_wall(room, door)
+        wall_nth = find_door_wall(room, door)
         if not opened[nth] and wall_nth is not None:
             thicker = _thick_mm(room, wall_nth) / door.thickness_mm
             passes[drawn.door == nth + 1] = MATERIALS["wood"].conductivity_w_per_mk * thicker
@@ -134,7 +136,7 @@ def _medium(room: Room, solid: Mask, opened: tuple[bool, ...]) -> tuple[sparse.c
 
 
 def _thick_mm(room: Room, nth: int) -> float:
-    left, top, right, bottom = plan(room).boxes["wall", nth]
+    left, top, right, bottom = make_plan(room).boxes["wall", nth]
     return QUANTUM_MM * float(right - left if is_upright(room.walls[nth]) else bottom - top)
 
 

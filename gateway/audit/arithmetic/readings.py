@@ -12,7 +12,7 @@ import numpy as np
 
 from edge.core import pixels
 from edge.core.background import Follower
-from physics.sensors import grains
+from physics.sensors import to_grains
 
 from ..bench import Device
 from ..claim import Claim, Effort, claim_at_most, claim_fact, claim_none
@@ -37,7 +37,7 @@ def counts_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         for exponent in EXPONENTS:
             ratio, size = step.as_integer_ratio(), step * Fraction(2) ** exponent
             sent = pixels.subtract_baseline(span, [0] * len(span), exponent, ratio)
-            seen = grains([float(count * step) for count in span], exponent, step)
+            seen = to_grains([float(count * step) for count in span], exponent, step)
             meant = round_half_up(span, size)
             if not sent == seen == meant or are_too_far(meant, size):
                 wrong.append(f"at a grain of 2**{-exponent} K")

@@ -14,14 +14,20 @@ from scipy import sparse
 
 from physics.diffusion.medium import make_still_drive
 from physics.diffusion.run import Run
-from physics.instruments.presets import find
+from physics.instruments.presets import find_preset
 from physics.kernel import forward
 from physics.response import Response
 from physics.rooms.model import build_medium
-from physics.rooms.plan import QUANTUM_MM, Lattice, compute_views, lattice, plan
-from physics.rooms.read import read
+from physics.rooms.plan import QUANTUM_MM, Lattice, compute_views, make_lattice, make_plan
+from physics.rooms.read import read_room
 from physics.rooms.records import Air, Clock, Door, Furniture, Room, Side, Thermometers, Wall
-from physics.rooms.respond import Stretch, list_door_days, pulses, respond_day, trace_doors
+from physics.rooms.respond import (
+    Stretch,
+    compute_day_response,
+    compute_pulses,
+    list_door_days,
+    trace_doors,
+)
 
 from ..claim import Claim, Effort, claim_at_most
 from . import quanta
@@ -65,7 +71,7 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     world = np.random.default_rng(effort.tape("paths").bits(63))
     starts = effort.pick(2, 20)
     if effort.own is not None:
-        own = read(effort.own.plan)
+        own = read_room(effort.own.plan)
         for nth, room in enumerate(_stands(own)):
             made = effort.own.query.response
             name = f"{effort.own.name}, doors standing in way {nth + 1}"
@@ -77,7 +83,9 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         return
     ratios = []
     for nth, room in enumerate(islice(draw_rooms(world), effort.pick(3, 100))):
-        made = respond_day(room, _far(room), [room.day.until_s], through_walls=nth % 3 == 1)
+        made = compute_day_response(
+            room, _far(room), [room.day.until_s], through_walls=nth % 3 == 1
+        )
         found = find_clearest_paths(room, made, room.day.until_s, starts, world)
         ratios.append(found.joint)
         yield from _claim_held(f"room {nth + 1}", made, found)
@@ -91,9 +99,9 @@ def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         detail=f"in the middle of the rooms {np.median(ratios):.3f}",
     )
     if effort.full:
-        office = read(Path(str(files("physics.rooms") / "office.toml")))
+        office = read_room(Path(str(files("physics.rooms") / "office.toml")))
         at_s = 16 * 3600.0
-        made = respond_day(office, 0.2, [at_s], through_walls=False)
+        made = compute_day_response(office, 0.2, [at_s], through_walls=False)
         found = find_clearest_paths(office, made, at_s, starts, world)
         yield from _claim_held("sample office", made, found)
         yield _claim_derived("sample office", office, made, at_s, found)
@@ -193,9 +201,9 @@ class _Search:
         self.room, self.far_m, self.through, self.world = room, far_m, through, world
         self.doors = trace_doors(room, at_s)
         places = np.array([place for one in room.thermometers for place in one.places_m])
-        seen = compute_views(room, places).reshape(len(places), *plan(room).shape)
+        seen = compute_views(room, places).reshape(len(places), *make_plan(room).shape)
         parts = [Stretch(build_medium(room, since.opened), since.steps) for since in self.doors]
-        fields = _lag(room, pulses(seen, parts, room.day.step_s))
+        fields = _lag(room, compute_pulses(seen, parts, room.day.step_s))
         # (lags, heat cells, sensors) of each stretch.
         self.felt = [
             np.array([field.reshape(len(places), -1).T for field in islice(fields, since.steps)])
@@ -209,7 +217,7 @@ class _Search:
         At every lag the pair that differs the most along it is taken, and the direction is then
         that of their sum; and again, with more pairs about those that were taken.
         """
-        floors = [lattice(self.room, since.opened) for since in self.doors]
+        floors = [make_lattice(self.room, since.opened) for since in self.doors]
         pairs = [self._anywhere(known) for known in floors]
         best: list[Indices] = []
         for look in (None, *LOOKS_M):
@@ -269,13 +277,13 @@ class _Search:
         corner, there = here + legs[0], here + legs[0] + legs[1]
         good = np.ones(len(here), dtype=bool)
         for end in (here, there):
-            cell = known.cells(end)
+            cell = known.find_cells(end)
             good &= (cell >= 0) & known.free[cell]
         if not self.through:
             steps = math.ceil(self.far_m / CHECKED_M)
             for share in (np.arange(steps) + 0.5) / steps:
                 for start, leg in ((here, legs[0]), (corner, legs[1])):
-                    good[good] &= known.cells((start + share * leg)[good]) >= 0
+                    good[good] &= known.find_cells((start + share * leg)[good]) >= 0
             for point in known.touch_m:  # no way leads there, and what is checked may step over
                 for start, leg in ((here, legs[0]), (corner, legs[1])):
                     along = ((point - start) * leg).sum(axis=1) / np.square(self.far_m)
@@ -302,7 +310,7 @@ def _measure_moves(known: Lattice, pair: Pairs) -> sparse.csr_array:
     """
     parts = []
     for places in pair:
-        cell, weights = known.find(places)
+        cell, weights = known.locate(places)
         row = np.repeat(np.arange(len(places)), 4)
         shape = len(places), len(known.nodes_m)
         at = row, known.corners[cell].ravel()
@@ -320,10 +328,10 @@ def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
     def feel() -> Iterator[Floats]:
         nth = 0
         for since in reversed(doors):
-            known, medium = lattice(room, since.opened), build_medium(room, since.opened)
+            known, medium = make_lattice(room, since.opened), build_medium(room, since.opened)
             for _ in range(since.steps):
                 power = known.add_body_heat(path[nth : nth + 1], np.ones(1)).reshape(
-                    plan(room).shape
+                    make_plan(room).shape
                 )
                 run.step(make_still_drive(medium)._replace(power_w=power), room.day.step_s, medium)
                 nth += 1
@@ -337,7 +345,9 @@ def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
 
 def _lag(room: Room, fields: Iterable[Floats]) -> Iterator[Floats]:
     """Yield what thermometers show of what is there step after step, sensors first."""
-    lags_s = np.array([find(one.kind).lag_s for one in room.thermometers for _ in one.places_m])
+    lags_s = np.array(
+        [find_preset(one.kind).lag_s for one in room.thermometers for _ in one.places_m]
+    )
     left = np.exp(-room.day.step_s / np.maximum(lags_s, 1e-9))
     shown = np.zeros(1)
     for field in fields:
@@ -372,9 +382,9 @@ def draw_rooms(world: np.random.Generator) -> Iterator[Room]:
                 for x, y in world.uniform((0, 0), (size[0] - 0.6, size[1] - 0.4), (2, 2)).tolist()
             ),
         )
-        known = lattice(room, (False,) * len(room.doors))
+        known = make_lattice(room, (False,) * len(room.doors))
         places = world.uniform((0.1, 0.1), (size[0] - 0.1, size[1] - 0.1), (40, 2))
-        places = places[known.cells(places) >= 0][: world.integers(3, 9)]
+        places = places[known.find_cells(places) >= 0][: world.integers(3, 9)]
         if len(places) >= 3:
             held = tuple((x, y) for x, y in places.tolist())
             yield replace(room, thermometers=(Thermometers("ds18b20", held),))

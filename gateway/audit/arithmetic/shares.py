@@ -65,14 +65,14 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     scaled, noise that is not in what is sent, a modulus that sums wrap around, and few shares.
     """
     round: Any = Round(1, shuffle.NAME, Grid((2, 2), 0), MIXED, None)
-    modulus, tape, noise = shuffle.modulus(round, USERS), effort.tape("mixed"), []
+    modulus, tape, noise = shuffle.choose_modulus(round, USERS), effort.tape("mixed"), []
     epsilon, many = MIXED[4] / MIXED[5], len(MIXED_SUMS)
-    split, least = shuffle.shares(epsilon, many, USERS, MIXED_DELTA, modulus), 1 << 30
+    split, least = shuffle.count_shares(epsilon, many, USERS, MIXED_DELTA, modulus), 1 << 30
     for _ in range(REPEATS):
         mixed = [
             message
             for user in range(USERS)
-            for message in shuffle.messages(
+            for message in shuffle.make_messages(
                 round, [user, user % 2, 2], USERS, split, modulus, tape
             )
         ]

@@ -91,16 +91,16 @@ class _Room:
 
 def _ways(plan: Path, grid: Any) -> tuple[Any, ...]:
     """Return from which cell's middle one can walk straight to the next one's, right and down."""
-    from physics.rooms.plan import lattice  # seldom needed, and much
-    from physics.rooms.read import read
+    from physics.rooms.plan import make_lattice  # seldom needed, and much
+    from physics.rooms.read import read_room
 
-    room, (columns, rows) = read(plan), grid.shape
-    floor = lattice(room, (False,) * len(room.doors))
+    room, (columns, rows) = read_room(plan), grid.shape
+    floor = make_lattice(room, (False,) * len(room.doors))
     middles = (np.indices((rows, columns))[::-1] + 0.5) * grid.cell_mm / 1000
     found = []
     for apart in ((grid.cell_mm / 1000, 0.0), (0.0, grid.cell_mm / 1000)):
         starts = middles.reshape(2, -1).T
-        found.append(floor.holds(starts, starts + apart).reshape(rows, columns))
+        found.append(floor.are_ways_free(starts, starts + apart).reshape(rows, columns))
     return tuple(found)
 
 

@@ -147,11 +147,11 @@ class Fleet(Protocol):
     @property
     def names(self) -> tuple[str, ...]: ...
 
-    def member(self, name: str) -> Any: ...
+    def find_member(self, name: str) -> Any: ...
 
     def read(self, name: str, params: Any) -> Any: ...
 
-    def starts_again(self, name: str, budget: Any) -> None: ...
+    def restart(self, name: str, budget: Any) -> None: ...
 
 
 class FleetContext(NamedTuple):
@@ -173,7 +173,7 @@ class DeviceLife:
         self.name, self.up, self.dead = name, False, False
         self._broker, self._ground = broker, ground
         self._tasks: list[asyncio.Task[Any]] = []
-        self._identity = ground.fleet.member(name).identity
+        self._identity = ground.fleet.find_member(name).identity
         self._shelf = ground.spools(name, self._identity.key_id)
         self._client: Line | None = None
         self._device: Member | None = None
@@ -182,7 +182,7 @@ class DeviceLife:
 
     async def start(self) -> None:
         """Start to run."""
-        broker, member = self._broker, self._ground.fleet.member(self.name)
+        broker, member = self._broker, self._ground.fleet.find_member(self.name)
         who, budget = member.identity, member.budget
         client = Line(
             self.name,
@@ -217,7 +217,7 @@ class DeviceLife:
 
     async def restart(self, budget: Any) -> None:
         """Come back with a budget that has booted, and with what the disk has kept."""
-        self._ground.fleet.starts_again(self.name, budget)
+        self._ground.fleet.restart(self.name, budget)
         self.dead = False
         await self.start()
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Grid
 from physics.crowds.peers import count_oue
-from physics.points import cells_of
+from physics.points import find_cells
 from recovery.peers.frequency_oracles import oue_chances, unbias
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ def draw_walks(
         side: cells along each axis that walks go by.
         longest: points of a walk at most; lengths are even from 2 to here.
     """
-    cells = cells_of(points, Grid((side, side), 0))
+    cells = find_cells(points, Grid((side, side), 0))
     order = np.argsort(cells, kind="stable")
     counts = np.bincount(cells, minlength=side * side)
     first = np.cumsum(counts) - counts
@@ -142,7 +142,7 @@ def estimate_ldptrace(
 
 def _cell_walks(walks: Walks, side: int) -> list[Whole]:
     """Return the cells of each walk, every cell once for each time it is entered."""
-    cells = cells_of(walks.places, Grid((side, side), 0))
+    cells = find_cells(walks.places, Grid((side, side), 0))
     parts = np.split(cells, walks.starts[1:])
     return [part[np.concatenate([[True], part[1:] != part[:-1]])] for part in parts]
 
@@ -253,7 +253,7 @@ def estimate_pivottrace(
     cells = side * side
     if side == 1:
         return np.ones((1, 1))
-    at = cells_of(walks.places, Grid((side, side), 0))
+    at = find_cells(walks.places, Grid((side, side), 0))
     place = np.arange(len(at)) - np.repeat(walks.starts, walks.lengths)
     copies = [_copy(at, place, parity, walks.lengths, side, epsilon, world) for parity in (0, 1)]
     y, x = np.divmod(np.stack(copies), side)

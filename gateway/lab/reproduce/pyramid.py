@@ -20,7 +20,7 @@ from edge.core.noise import dlaplace
 from edge.core.records import Grid, Reading, Release
 from edge.mechanisms.pyramid import gather_values, release, report
 from physics.crowds import shuffle
-from physics.crowds.pyramid import parts_of, release_sums
+from physics.crowds.pyramid import make_parts_lookup, release_sums
 from physics.points import histogram
 from recovery.distance import earth_movers, kl, pearson, similarity
 from recovery.peers import grids, hierarchies
@@ -91,7 +91,7 @@ def draw_map(name: str, setting: Setting, tape: Any) -> Floats:
     query = Query(setting.grid, setting.epsilon, users=users, **asked)
     round: Any = plan(query, ())
     if name == EXACT:
-        released = Release(round, gather_values(round, parts_of(round, sums)), users)
+        released = Release(round, gather_values(round, make_parts_lookup(round, sums)), users)
     else:
         released = release_sums(round, sums, users, tape)
     found: Any = recover(query, [released])
@@ -196,9 +196,9 @@ def measure_message_cost(task: Task) -> Iterator[Value]:
     scale, squares = int(task.place[0]), 4 * 320 * 240 // 3
     query = Query(Grid((320, 240), 0), (5, 1), users=50, estimator="sparse", units=scale)
     round: Any = plan(query, ())
-    own, mod = len(shuffle.coordinates(round)), shuffle.modulus(round, 50)
-    printed = shuffle.cost(5, squares, 50, 1e-5, 50 * scale, printed=True)
-    mended = shuffle.cost(5, own, 50, 1e-5, mod)
+    own, mod = len(shuffle.list_coordinates(round)), shuffle.choose_modulus(round, 50)
+    printed = shuffle.compute_cost(5, squares, 50, 1e-5, 50 * scale, printed=True)
+    mended = shuffle.compute_cost(5, own, 50, 1e-5, mod)
     yield Value(BYTES, "printed, not private", scale, printed.total_bytes / 1e6)
     yield Value(BYTES, "corrected", scale, mended.total_bytes / 1e6)
 

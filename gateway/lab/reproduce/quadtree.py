@@ -22,8 +22,8 @@ from edge.core.records import Grid, Reading, Release, Round
 from edge.core.shares import draw_shares
 from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import params_of, sensitivity
-from physics.crowds.shares import sums
-from physics.points import cells_of, histogram, mnormal
+from physics.crowds.shares import draw_noise_sums
+from physics.points import find_cells, histogram, mnormal
 from recovery.maps.heatmap import Heatmap
 from recovery.peers import grids, hierarchies
 from recovery.peers.grids import Crowd, Draw, normalise
@@ -106,7 +106,7 @@ def _draws(shards: int, rng: Any) -> Draw:
     def draw(num: int, den: int) -> int:
         left = ready.setdefault((num, den), [])
         if not left:
-            left.extend(sums(1 << 12, shards, 1, den, num, rng).tolist())
+            left.extend(draw_noise_sums(1 << 12, shards, 1, den, num, rng).tolist())
         return left.pop()
 
     return draw
@@ -177,7 +177,7 @@ class Visitors:
         """Draw them: most have one place that they like best, some have one place only."""
         world = task.make_generator(2)
         points = draw_people(task.points, users * PLACES, world)
-        cells = cells_of(points, Grid((ROUGH, ROUGH), 0)).reshape(users, PLACES)
+        cells = find_cells(points, Grid((ROUGH, ROUGH), 0)).reshape(users, PLACES)
         weights = world.geometric(0.3, (users, PLACES)) * (
             np.arange(PLACES) < world.integers(1, PLACES + 1, users)[:, None]
         )
@@ -206,7 +206,7 @@ class Visitors:
                 total[place] += number
         divisor = p.threshold - p.colluders
         rate = p.num, p.den * sensitivity(p)
-        total += sums(len(total), self.users, divisor, *rate, rng)
+        total += draw_noise_sums(len(total), self.users, divisor, *rate, rng)
         half = 1 << bits - 1
         return Release(round, ((total + half) % (2 * half) - half).tolist(), self.users)
 
@@ -255,7 +255,9 @@ def compare_shared_noise(task: Task) -> Iterator[Value]:
     flat = _everybody(task, users).reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
     panel, off = f"64 x 64 cells, {MSE}", partial(measure_squared_error, truth=flat / users)
     for name, many in (("each device has all of the noise", users), ("all share one noise", 1)):
-        noise = sums(flat.size, many, 1, 1, 1, Tape(task.make_tape(name))).reshape(flat.shape)
+        noise = draw_noise_sums(flat.size, many, 1, 1, 1, Tape(task.make_tape(name))).reshape(
+            flat.shape
+        )
         yield Value(panel, name, users, off(normalise(flat + noise)))
     yield Value(panel, UNIFORM, users, off(1 / flat.size))
 
@@ -327,7 +329,7 @@ def measure_variants(task: Task) -> Iterator[Value]:
     world, grid = task.make_generator(), Grid((SIDE, SIDE), 0)
     city = what in ("threshold", "reserve")
     points = draw_people(task.points, users, world) if city else mnormal(users, world)
-    flat, present = cells_of(points, grid), int(users * (1 - drop))
+    flat, present = find_cells(points, grid), int(users * (1 - drop))
     everybody, there = (
         np.bincount(some, minlength=SIDE * SIDE).reshape(SIDE, SIDE)
         for some in (flat, flat[world.permutation(users)[:present]])

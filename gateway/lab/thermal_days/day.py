@@ -11,11 +11,11 @@ from physics.diffusion.medium import Drive, Medium
 from physics.diffusion.run import Run, march
 from physics.instruments.chain import Instruments, median_counts
 from physics.instruments.presets import Counts as Counts
-from physics.instruments.presets import find
+from physics.instruments.presets import find_preset
 from physics.rooms import model, plan
 from physics.rooms.day import Day
 from physics.rooms.records import Room
-from physics.rooms.vacant import DAY_S, LONG_STEP_S, Cause, daily, drive_vacant
+from physics.rooms.vacant import DAY_S, LONG_STEP_S, Cause, drive_vacant, repeat_daily
 from recovery.maps.heatmap import Credible, Verdict
 from recovery.thermal import Query
 
@@ -115,16 +115,16 @@ class LivingRoom:
     ) -> None:
         self.room, self.day, self._views = room, day, views
         stage("letting the room settle overnight")
-        medium, start_s = model.medium(room, room.day.start_s), room.day.start_s
+        medium, start_s = model.make_medium(room, room.day.start_s), room.day.start_s
         self._run = Run(medium, self._night(), start_s)
 
     def _night(self) -> Floats:
         """Return the field twice at the start of the day: nobody has been there since."""
         start_s = self.room.day.start_s
-        by_day = daily(self.room)
+        by_day = repeat_daily(self.room)
 
         def media(from_s: float, to_s: float) -> Medium:
-            return model.media(by_day, from_s % DAY_S, from_s % DAY_S + to_s - from_s)
+            return model.make_step_medium(by_day, from_s % DAY_S, from_s % DAY_S + to_s - from_s)
 
         # Long steps would ring with a heater that is switched.
         since_s = start_s - DAY_S
@@ -152,12 +152,12 @@ class LivingRoom:
     def warmth_k(self) -> Floats:
         """What people have warmed, (rows, columns) of the map, in kelvin."""
         there, empty = self._run.field_k
-        return plan.mean(self.room, there - empty)
+        return plan.average_air(self.room, there - empty)
 
     @property
     def air_k(self) -> Floats:
         """How warm the air is, (rows, columns) of the map, in kelvin above the baseline."""
-        return plan.mean(self.room, self._run.field_k[0])
+        return plan.average_air(self.room, self._run.field_k[0])
 
     @property
     def seen_k(self) -> Floats:
@@ -169,19 +169,19 @@ class LivingRoom:
     @property
     def people_m(self) -> Floats:
         """Where everybody stands, (there, 2)."""
-        places = [track.place(self.at_s) for track in self.day.present(self.at_s)]
+        places = [track.find_place(self.at_s) for track in self.day.list_present(self.at_s)]
         return np.array([place for place in places if place is not None]).reshape(-1, 2)
 
     def advance(self, until_s: float) -> None:
         """Go on to a time, in steps of the room's own."""
 
         def drives(from_s: float, to_s: float) -> Drive:
-            empty = model.drive_empty(self.room, from_s, to_s)
-            people = model.heat(self.room, self.day, from_s, to_s)
+            empty = model.make_empty_drive(self.room, from_s, to_s)
+            people = model.sum_body_heat(self.room, self.day, from_s, to_s)
             return empty._replace(power_w=np.stack([empty.power_w + people, empty.power_w]))
 
         def media(from_s: float, to_s: float) -> Medium:
-            return model.media(self.room, from_s, to_s)
+            return model.make_step_medium(self.room, from_s, to_s)
 
         for _ in march(self._run, drives, self.room.day.step_s, until_s, media):
             pass
@@ -228,7 +228,9 @@ def average_recent_watts(room: Room, day: Day, at_s: float, hold_s: float) -> Fl
 
     What a map is held against: (rows, columns).
     """
-    return plan.add_heat(room, model.heat(room, day, max(room.day.start_s, at_s - hold_s), at_s))
+    return plan.add_heat(
+        room, model.sum_body_heat(room, day, max(room.day.start_s, at_s - hold_s), at_s)
+    )
 
 
 # Instruments that look at a lived day: the thermometers at every step.
@@ -242,7 +244,7 @@ class Thermometers:
 
     def __init__(self, room: Room, world: np.random.Generator) -> None:
         self.kinds = [
-            Instruments(find(group.kind), len(group.places_m), world, room.air.baseline_c)
+            Instruments(find_preset(group.kind), len(group.places_m), world, room.air.baseline_c)
             for group in room.thermometers
         ]
         counts = [kind.count for kind in self.kinds]
@@ -254,7 +256,7 @@ class Thermometers:
         if not self.kinds:
             return ()
         parts = np.split(temperatures_k, self._ends)
-        seen = [kind.see(part, at_s) for kind, part in zip(self.kinds, parts, strict=True)]
+        seen = [kind.measure(part, at_s) for kind, part in zip(self.kinds, parts, strict=True)]
         return tuple(count for counts in seen for count in counts)
 
     def measure_level(self, empty_k: Floats, until_s: float) -> Counts:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from physics.instruments.presets import find
+from physics.instruments.presets import find_preset
 from physics.rooms import model, plan, tables
-from physics.rooms.read import read
+from physics.rooms.read import read_room
 from physics.rooms.records import Privacy, Room
-from physics.rooms.respond import respond_day
+from physics.rooms.respond import compute_day_response
 from recovery.thermal import Query
 
 from ...faults import OperatorFault
@@ -78,7 +78,7 @@ def widen_query_clamp(query: Query, room: Room, lived: Lived, moments_s: Sequenc
     if query.background == "gateway":  # the device's own offset is still in what it sends
         swing_k += _OFF * max(
             math.hypot(kind.accuracy_k, kind.uniformity_k)
-            for kind in (find(group.kind) for group in room.thermometers)
+            for kind in (find_preset(group.kind) for group in room.thermometers)
         )
     query = replace(query, background_k=math.ceil(10 * swing_k + 1) / 10)
     if query.background != "following":
@@ -195,7 +195,7 @@ def load_room(path: Path) -> Room:
         OperatorFault: the file is wrong; it says in which line.
     """
     try:
-        return read(path)
+        return read_room(path)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
 
@@ -225,7 +225,7 @@ def find_views(room: Room) -> tuple[Floats, Floats]:
 def _make_query(
     room: Room, privacy: Privacy, views: Floats, places: Floats, estimator: str
 ) -> RoomModel:
-    kinds = [find(group.kind) for group in room.thermometers]
+    kinds = [find_preset(group.kind) for group in room.thermometers]
     steps = {kind.step for kind in kinds}
     if len(steps) > 1:
         raise OperatorFault(
@@ -235,14 +235,14 @@ def _make_query(
         )
     follows, gateway = (privacy.background == way for way in ("following", "gateway"))
     with convert_plan_faults():
-        response = respond_day(
+        response = compute_day_response(
             room,
             privacy.protect_distance_m,
             list_round_times_s(room, privacy.readings, privacy.every_min),
             through_walls=privacy.through_walls,
         )
         query = Query(
-            grid=model.grid(room),
+            grid=model.make_grid(room),
             sensors=(len(places),),
             spread_m2=math.inf,
             epsilon=privacy.epsilon,

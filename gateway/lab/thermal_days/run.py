@@ -16,8 +16,7 @@ from edge.mechanisms import thermal
 from edge.mechanisms.thermal import params_of
 from physics.instruments.presets import FINEST
 from physics.rooms import model
-from physics.rooms.day import Day
-from physics.rooms.day import day as day_of
+from physics.rooms.day import Day, draw_day
 from physics.rooms.plan import describe_redrawing
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
@@ -207,7 +206,7 @@ def play_day(room: RoomModel, seed: int | None, stage: Stage) -> Played:
         seed: makes world and noise repeatable; None for noise that nobody can repeat.
     """
     world = np.random.default_rng(seed)
-    day = day_of(room.room, world)
+    day = draw_day(room.room, world)
     moments_s = (
         list_round_times_s(room.room, room.query.readings, room.every_min) if room.query else ()
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from physics.fleet import Fleet
 from physics.instruments.chain import complete_levels
-from physics.rooms.day import day
+from physics.rooms.day import draw_day
 from physics.rooms.records import Room
 from recovery.thermal import Query
 from recovery.thermal.noise import make_follower
@@ -53,7 +53,7 @@ class Scene:
         _check(query, path, self._thermometers)
         begins_s = _begins(self.room, path, since)
         _, views = find_views(self.room)
-        self._living = LivingRoom(self.room, day(self.room, world), views)
+        self._living = LivingRoom(self.room, draw_day(self.room, world), views)
         self._living.advance(begins_s)
 
     @property
@@ -75,7 +75,7 @@ class Scene:
             fleet = Fleet(devices, kinds, self._world, recorded, own, tables=tables)
         except ValueError as fault:
             raise OperatorFault(str(fault)) from fault
-        fleet.show(there_k, self.at_s)
+        fleet.set_temperatures(there_k, self.at_s)
         return fleet
 
     @contextmanager
@@ -118,7 +118,7 @@ class Scene:
             # One step after the other, so that who has fallen behind can be ended.
             while self.at_s < due_s and not over.is_set():
                 self._living.advance(self.at_s + day.step_s)
-                fleet.show(self._living.seen_k[0], self.at_s)
+                fleet.set_temperatures(self._living.seen_k[0], self.at_s)
 
 
 def _check(query: Query, path: Path, thermometers: Thermometers) -> None:

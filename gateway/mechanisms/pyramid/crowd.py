@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Reading, Release
 from edge.mechanisms.pyramid import epsilons, list_squares, params_of
-from physics.points import cells_of
+from physics.points import find_cells
 from recovery.pyramid.query import PLACES_MAX
 from recovery.pyramid.tree import read_tree
 
@@ -99,7 +99,7 @@ def load_crowd(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
     users = points.users[order]
     totals = np.bincount(users, points.weights[order])
     weights = points.weights[order] / np.maximum(totals, 1.0)[users]
-    cells = cells_of(points.places, grid)[order]
+    cells = find_cells(points.places, grid)[order]
     divided = int((totals > 1 + 1e-9).sum())
     return Crowd(_size(query, users), users, cells, weights, outside, divided)
 

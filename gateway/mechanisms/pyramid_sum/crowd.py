@@ -14,7 +14,7 @@ import numpy as np
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import pyramid_sum as device
 from edge.mechanisms.pyramid_sum import list_levels, list_rates, params_of
-from physics.crowds.shares import sums
+from physics.crowds.shares import draw_noise_sums
 
 from ...output import Stage
 from ..pyramid import crowd as places
@@ -70,7 +70,7 @@ def release_shards(round: Round, payloads: Sequence[Any], rng: Any) -> Release:
         return found
     p, together = device.params_of(round), payloads[0]
     noise = [
-        sums(len(squares), together.present, p.threshold - p.colluders, num, den, rng)
+        draw_noise_sums(len(squares), together.present, p.threshold - p.colluders, num, den, rng)
         for squares, (num, den) in zip(
             device.list_levels(round), device.list_rates(round), strict=True
         )

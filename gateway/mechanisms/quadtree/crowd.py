@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import quadtree as device
 from edge.mechanisms.quadtree import COUNTS, PLACES_MOST, PROPORTIONS, params_of, sensitivity
-from physics.crowds.shares import sums
-from physics.points import Points, cells_of
+from physics.crowds.shares import draw_noise_sums
+from physics.points import Points, find_cells
 from recovery.quadtree.query import Query
 from recovery.quadtree.tree import paint_squares
 
@@ -104,7 +104,7 @@ def _of_many_places(query: Query, points: Points, outside: str) -> World:
             "most, or leave rows out"
         )
     columns, rows = query.grid.shape
-    flat = cells_of(points.places, query.grid)
+    flat = find_cells(points.places, query.grid)
     totals = np.bincount(users, points.weights)
     shares = points.weights / np.where(totals > 0, totals, 1.0)[users]
     told: list[list[int]] = [[] for _ in many]
@@ -152,5 +152,7 @@ def release_crowd(round: Round, cells: Whole, present: int, rng: Any) -> Release
     ]
     divisor = params.threshold - params.colluders
     values = np.stack(counts, axis=1).astype(np.int64).ravel()
-    noise = sums(len(values), present, divisor, params.num, params.den * sensitivity(params), rng)
+    noise = draw_noise_sums(
+        len(values), present, divisor, params.num, params.den * sensitivity(params), rng
+    )
     return Release(round, (values + noise).tolist(), present)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from edge.core.records import Reading, Release, Round
 from edge.mechanisms import ranks as device
-from physics.points import cells_of
+from physics.points import find_cells
 from recovery.ranks import refine_grid
 from recovery.ranks.query import Query
 
@@ -73,7 +73,7 @@ def load_crowd(query: Query, inputs: Inputs, world: np.random.Generator) -> Crow
     found = places.read_points_file(path)
     places.check_weights(found, path)
     outside = places.count_outside(found, path, query.grid, query.outside)
-    flat = cells_of(found.places, fine)
+    flat = find_cells(found.places, fine)
     order = np.argsort(found.users, kind="stable")
     users = np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1])
     cells = tuple(tuple(_rows_of_turn(one, turn, turns) for one in users) for turn in range(turns))

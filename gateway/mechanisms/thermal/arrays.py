@@ -23,7 +23,7 @@ from edge.core.pixels import find_baseline, subtract_baseline
 from edge.core.records import Reading, Release
 from edge.mechanisms import thermal
 from edge.mechanisms.thermal import params_of
-from physics.scenes import from_frames_file
+from physics.scenes import read_frames
 from recovery.distance import earth_movers
 from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
@@ -145,7 +145,7 @@ def _check_named(clips: FrameSelection) -> None:
 def _clip(path: Path, name: str | None, flag: str, notes: list[str]) -> Counts:
     """Return the frames of a clip that are whole; a note is made of those that are not."""
     try:
-        frames = from_frames_file(path, name)
+        frames = read_frames(path, name)
     except ValueError as fault:
         blamed = flag if zipfile.is_zipfile(path) else "--frames"
         raise OperatorFault(f"{blamed}: {fault}") from fault

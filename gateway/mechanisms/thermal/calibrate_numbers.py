@@ -59,8 +59,8 @@ from edge.core.records import Reading
 from edge.mechanisms import thermal as device
 from edge.mechanisms.thermal import bits, params_of
 from physics.places import cell_places, length_m
-from physics.scenes import random_sources
-from physics.sensors import PointSensors, grains
+from physics.scenes import draw_sources
+from physics.sensors import PointSensors, to_grains
 from recovery import thermal
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap
@@ -207,7 +207,7 @@ def describe_tried_map(query: Query, row: dict[str, Any]) -> str:
 def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float, str]:
     """Return how far off the map of one source is, if there is one, a blind guess, and by whom."""
     free = None if standing_room(query).all() else standing_room(query)
-    scene = random_sources(query.sources or 1, query.grid, world, query.intensity_max, free)
+    scene = draw_sources(query.sources or 1, query.grid, world, query.intensity_max, free)
     places = sensors_m(query)
     sensors = PointSensors(places, query.sensor_noise)
     if query.response is not None:
@@ -219,8 +219,8 @@ def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float,
     level = make_follower(query)
     for number in range(1, query.readings + 1):
         asked, there = round._replace(number=number), number > query.empty_readings
-        warm, exponent = sensors.see(warmth * there, world), params.exponent
-        seen = grains(warm, exponent, query.step, query.behind)
+        warm, exponent = sensors.measure(warmth * there, world), params.exponent
+        seen = to_grains(warm, exponent, query.step, query.behind)
         if level is not None:
             seen = level.subtract(seen, params.exponent)
             level.follow()

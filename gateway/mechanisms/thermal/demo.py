@@ -20,7 +20,7 @@ from rich.table import Table
 
 from edge.mechanisms.thermal import params_of
 from physics.fleet import make_seeded_keys
-from physics.scenes import Scene, random_sources
+from physics.scenes import Scene, draw_sources
 from recovery.thermal import Query
 from recovery.thermal.query import cell_m
 
@@ -95,7 +95,7 @@ APART_M = 5.0  # the warmth of two who stand together is one hump, and would sho
 def place_two_people(query: Query, world: np.random.Generator) -> Scene:
     """Return two people somewhere in the corridor, not beside each other."""
     while True:
-        scene = random_sources(PEOPLE, query.grid, world)
+        scene = draw_sources(PEOPLE, query.grid, world)
         if np.ptp(scene.places) >= APART_M:
             return scene
 

@@ -53,7 +53,7 @@ def subtract_empty_room(
     Raises:
         ValueError: the room file cannot be read, or a release is not of the query.
     """
-    from physics.instruments.presets import find
+    from physics.instruments.presets import find_preset
     from physics.rooms.vacant import DAY_S, Vacant
 
     from ...lab.thermal_days.rooms import find_views, load_room
@@ -73,7 +73,7 @@ def subtract_empty_room(
         nonlocal march, left
         if not march.at_s <= at_s <= march.at_s + DAY_S:
             march, left = begun(at_s), left - 1
-        return tuple(march.go(at_s)) if left >= 0 else None
+        return tuple(march.advance(at_s)) if left >= 0 else None
 
     recorded_s = np.array([_say(one, asked.at_s) for one in asked.recorded_s])
     levels: dict[float, Any] = {}
@@ -85,10 +85,10 @@ def subtract_empty_room(
             recorded_s[recorded_s == said_s] = _UNSAID
         else:
             levels[said_s] = level
-    seen = march.go(asked.at_s) if march.at_s <= asked.at_s <= march.at_s + DAY_S else None
+    seen = march.advance(asked.at_s) if march.at_s <= asked.at_s <= march.at_s + DAY_S else None
     if seen is None:
         march = begun(asked.at_s)
-        seen = march.go(asked.at_s)
+        seen = march.advance(asked.at_s)
     marching(False)
     if query.background == "gateway":  # devices take off the baseline, and the first rounds tell
         recorded_s[:] = _UNSAID
@@ -103,7 +103,10 @@ def subtract_empty_room(
     held = np.where(passes, np.exp(-np.maximum(old_s - DAY_S, 0) / DAY_S)[:, None], 1.0)
     before = np.array([causes[nth] for nth, (_, causes) in enumerate(was)])
     own = np.concatenate(
-        [np.full(len(group.places_m), find(group.kind).noise_sd_k) for group in room.thermometers]
+        [
+            np.full(len(group.places_m), find_preset(group.kind).noise_sd_k)
+            for group in room.thermometers
+        ]
     )
     if query.sensor_noise:
         own = 0 * own  # the query counts it
@@ -135,7 +138,7 @@ def _pack(kept: _Kept) -> bytes:
     file = io.BytesIO()
     np.savez_compressed(
         file,
-        **kept.march.state(),
+        **kept.march.to_state(),
         mean=kept.belief.mean,
         covariance=kept.belief.covariance,
         judged_s=np.array(kept.judged_s),

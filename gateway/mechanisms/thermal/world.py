@@ -15,8 +15,8 @@ from edge.core.records import Reading
 from edge.mechanisms.thermal import params_of
 from physics.fleet import Fleet
 from physics.places import cell_places, is_plane, length_m
-from physics.scenes import Scene, from_sources_file, random_sources
-from physics.sensors import PointSensors, grains
+from physics.scenes import Scene, draw_sources, read_scene
+from physics.sensors import PointSensors, to_grains
 from recovery.bayes.yardstick import Yardstick, bayes_yardstick
 from recovery.thermal import Query, operator
 from recovery.thermal.noise import make_follower
@@ -82,9 +82,9 @@ class Room:
         Nobody is there yet while the query says that the room is known to be empty.
         """
         empty = round.number <= self.query.empty_readings
-        seen = self.sensors.see(self.temperatures * (not empty), self.world)
+        seen = self.sensors.measure(self.temperatures * (not empty), self.world)
         exponent = params_of(round).exponent
-        values = grains(seen, exponent, self.query.step, self.query.behind)
+        values = to_grains(seen, exponent, self.query.step, self.query.behind)
         if self._level is not None:
             values = self._level.subtract(values, exponent)
             self._level.follow()
@@ -124,10 +124,10 @@ def load_scene(
         if sources is None:
             free = None if standing_room(query).all() else standing_room(query)
             heat = query.intensity_max
-            return random_sources(sources_random or 0, query.grid, world, heat, free)
-        scene = from_sources_file(sources, inf)  # anywhere yet: the header is looked at first
+            return draw_sources(sources_random or 0, query.grid, world, heat, free)
+        scene = read_scene(sources, inf)  # anywhere yet: the header is looked at first
         if (scene.places.ndim == 2) == is_plane(query.grid):
-            return from_sources_file(sources, length_m(query.grid))
+            return read_scene(sources, length_m(query.grid))
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
     given, header, cells, kind = (
@@ -190,7 +190,7 @@ def make_room_fleet(room: Room, devices: Iterable[Any]) -> Fleet:
             alone=room.query.empty_readings,
             tables=room.query.sampler == "table",
         )
-        fleet.show(room.temperatures)
+        fleet.set_temperatures(room.temperatures)
     except ValueError as fault:
         raise OperatorFault(str(fault)) from fault
     return fleet

@@ -14,7 +14,7 @@ from edge.core import grid
 from edge.core.compat import Uptime, hmac_sha256, same_bytes
 from edge.core.pixels import find_baseline, subtract_baseline
 from edge.core.records import Grid
-from physics.sensors import grains
+from physics.sensors import to_grains
 
 
 def test_outsiders_are_moved_in() -> None:
@@ -37,7 +37,7 @@ def test_a_device_and_the_simulator_make_the_same_grains(step: Fraction, exponen
     counts = [84, 113, 76, 89]
     warmth = [float((c - e) * step) for c, e in zip(counts, EMPTY, strict=True)]
 
-    assert subtract_baseline(counts, EMPTY, exponent, step.as_integer_ratio()) == grains(
+    assert subtract_baseline(counts, EMPTY, exponent, step.as_integer_ratio()) == to_grains(
         warmth, exponent, step
     )
 

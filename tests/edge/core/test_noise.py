@@ -18,7 +18,7 @@ from scipy.stats import chi2
 from edge import noise
 from edge.core.entropy import Tape
 from edge.core.shares import draw_shares, poisson
-from physics.crowds.shares import sums
+from physics.crowds.shares import draw_noise_sums
 
 DRAWS = 100_000
 FALSE_ALARM = 1e-6
@@ -313,18 +313,20 @@ def test_so_many_parts_add_up_to_the_promised_noise_and_more_only_add(pieces: in
     rng = Tape(b"sum")
     apart = sum(np.array(draw_shares(1500, 6, 1, 5, rng)) for _ in range(pieces))
     together = np.array(draw_shares(1500, 6, 1, 5, rng, pieces=pieces))
-    at_once = sums(4000, pieces, 6, 1, 5, rng)
+    at_once = draw_noise_sums(4000, pieces, 6, 1, 5, rng)
 
     for drawn in (apart, together, at_once):
         assert p_of_pairs(drawn, law) > FALSE_ALARM
         assert p_of_pairs(np.abs(drawn), law) < FALSE_ALARM  # one-sided
-    assert p_of_pairs(sums(4000, pieces - 3, 6, 1, 5, rng), law) < FALSE_ALARM  # some are missing
+    assert (
+        p_of_pairs(draw_noise_sums(4000, pieces - 3, 6, 1, 5, rng), law) < FALSE_ALARM
+    )  # some are missing
 
 
 def test_a_crowds_noise_has_the_law_of_its_shards() -> None:
     """A hundred discrete Laplaces at once; p taken for 1 - p would be a hundredth as wide."""
     q = math.exp(-1 / 50)
-    drawn = sums(20_000, 100 * 90, 90, 1, 50, Tape(b"crowd"))
+    drawn = draw_noise_sums(20_000, 100 * 90, 90, 1, 50, Tape(b"crowd"))
     variance = 100 * 2 * q / (1 - q) ** 2
     kurtosis = 3 + (1 + 10 * q + q * q) / (2 * q) / 100 / 2  # of the sum; 3 for a normal law
 

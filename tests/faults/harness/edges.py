@@ -39,10 +39,10 @@ class Still:
         self._members = {who.name: Member(who, budget, None, None) for who, budget in devices}
         self.names = tuple(self._members)
 
-    def member(self, name: str) -> Member:
+    def find_member(self, name: str) -> Member:
         return self._members[name]
 
-    def starts_again(self, name: str, budget: Any) -> None:
+    def restart(self, name: str, budget: Any) -> None:
         """Nobody dies here but with the process."""
 
     def read(self, name: str, params: Any) -> tuple[int, ...]:

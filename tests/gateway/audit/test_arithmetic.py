@@ -146,7 +146,7 @@ def test_nothing_crosses_a_wall_by_a_body() -> None:
 def test_a_thermometer_lags_behind_the_air() -> None:
     """As a first order lag behind an exponential does."""
     lost = AIR_J_PER_M3K * PER_H / 3600 * 2 * HEIGHT_M
-    warms_s, lag_s, after_s = 3600 / PER_H, presets.find("ds18b20").lag_s, 600.0
+    warms_s, lag_s, after_s = 3600 / PER_H, presets.find_preset("ds18b20").lag_s, 600.0
     shown = quanta.trace_warmth(room(kind="ds18b20"), [path((0.5, 0.5), 10)], after_s)[0, 0]
     air = warms_s * math.exp(-after_s / warms_s) - lag_s * math.exp(-after_s / lag_s)
 

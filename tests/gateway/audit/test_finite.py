@@ -29,7 +29,7 @@ from gateway.audit.arithmetic.shares import claims
 from gateway.audit.claim import Claim, Effort
 from gateway.mechanisms import Verbs, find_mechanism
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
-from physics.rooms.respond import respond, respond_day
+from physics.rooms.respond import compute_day_response, compute_response
 from recovery import thermal
 from recovery.disk import plan
 from recovery.quadtree import cases as squares
@@ -246,14 +246,14 @@ def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
     """So the promise of a gateway's round says that none does, and PRIVACY by how much."""
     monkeypatch.setattr(sensitivity, "PAIRS", 600)
     until_s = STAR.day.until_s
-    stand = respond(STAR, 0.2, through_walls=False)
-    moved = respond_day(STAR, 0.2, [until_s], through_walls=False)
+    stand = compute_response(STAR, 0.2, through_walls=False)
+    moved = compute_day_response(STAR, 0.2, [until_s], through_walls=False)
     found = sensitivity.find_clearest_paths(STAR, stand, until_s, 2, np.random.default_rng(1))
 
     assert stand.doors == "no door moving"
     assert round(found.joint, 2) == 1.10
     assert found.joint * stand.changes.joint[0] <= moved.changes.joint[0]
-    monkeypatch.setattr(sensitivity, "read", lambda plan: STAR)
+    monkeypatch.setattr(sensitivity, "read_room", lambda plan: STAR)
     own: Any = SimpleNamespace(
         plan="star.toml", name="star", query=SimpleNamespace(response=stand)
     )

@@ -72,7 +72,7 @@ class Room:
         """Return the devices, freshly started."""
         started = budgets.boot_devices(self.made.secrets, self.place).devices
         fleet = Fleet(started, PointSensors(PLACES, 0.0, None), np.random.default_rng(1))
-        fleet.show(self.truth)
+        fleet.set_temperatures(self.truth)
         return fleet
 
     def nodes(self, fleet: Any = None) -> Crowd:

@@ -138,7 +138,7 @@ def test_the_response_is_for_the_distance_that_the_deployment_protects(tmp_path:
 
     assert {1, 2} <= set(query.response.far_cells)
     changes = query.response.changes
-    assert changes.joint[query.response.within(2)] > 1.2 * changes.joint[0]
+    assert changes.joint[query.response.find_distance(2)] > 1.2 * changes.joint[0]
 
 
 def test_a_wrong_room_file_is_told_of_with_its_line(tmp_path: Path) -> None:

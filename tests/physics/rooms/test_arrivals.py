@@ -16,16 +16,16 @@ from physics.places import Floats
 from physics.rooms import model
 from physics.rooms.day import (
     Day,
-    arrive_s,
-    day,
+    draw_arrivals,
+    draw_day,
     is_straight,
     link_frames,
     may_stand,
     replay_tracks,
 )
-from physics.rooms.read import read, read_recorded_people
+from physics.rooms.read import read_recorded_people, read_room
 from physics.rooms.records import Air, Arrivals, Clock, Frames, Room, Side, Walker
-from physics.rooms.vacant import DAY_S, Vacant, daily, list_causes
+from physics.rooms.vacant import DAY_S, Vacant, list_causes, repeat_daily
 
 # Visitors by chance: their law, their ways, and their seats.
 
@@ -37,7 +37,7 @@ MEAN = 4 * 6.0 + 6 * 1.5
 @pytest.fixture(scope="module")
 def office() -> Room:
     """Return the room of these tests with visitors and without its people."""
-    room = read(Path(model.__file__).parent / "office.toml")
+    room = read_room(Path(model.__file__).parent / "office.toml")
     seats = ((5.45, 1.0), (5.45, 3.0), (3.3, 1.1), (1.5, 1.6))
     comers = Arrivals(PER_H, 30.0, 28.0, 1.0, (0.3, 3.8), seats)
     return replace(room, people=(), arrivals=comers)
@@ -49,7 +49,7 @@ def test_visitors_are_a_poisson_process() -> None:
     The bounds are four standard deviations of what 4,000 days can say, at a fixed seed.
     """
     world = np.random.default_rng(11)
-    days = [arrive_s(PER_H, 0.0, 86400.0, world) for _ in range(4000)]
+    days = [draw_arrivals(PER_H, 0.0, 86400.0, world) for _ in range(4000)]
     morning = np.array([(moments < 12 * 3600).sum() for moments in days])
     counts = np.array([len(moments) for moments in days])
     within = 4 / math.sqrt(len(days))
@@ -70,7 +70,7 @@ def test_visitors_are_a_poisson_process() -> None:
 
 def test_the_same_seed_is_the_same_day(office: Room) -> None:
     """A day can be told by its number; another number is another day."""
-    one, same, other = (day(office, np.random.default_rng(seed)) for seed in (3, 3, 4))
+    one, same, other = (draw_day(office, np.random.default_rng(seed)) for seed in (3, 3, 4))
 
     assert [track.at_s.tolist() for track in one.tracks] == [t.at_s.tolist() for t in same.tracks]
     assert one.tracks[0].at_s[0] != other.tracks[0].at_s[0]
@@ -78,7 +78,7 @@ def test_the_same_seed_is_the_same_day(office: Room) -> None:
 
 def test_visitors_walk_round_things_at_their_speed(office: Room) -> None:
     """Each leg is free of walls and desks, no faster than told; each ends where it began."""
-    for track in day(office, np.random.default_rng(3)).tracks:
+    for track in draw_day(office, np.random.default_rng(3)).tracks:
         places = [(x, y) for x, y in track.places_m.tolist()]
         for (start, since), (end, until) in pairwise(zip(places, track.at_s, strict=True)):
             assert is_straight(office, start, end)
@@ -92,7 +92,7 @@ def test_visitors_walk_round_things_at_their_speed(office: Room) -> None:
 def test_nobody_sits_on_anybody(office: Room, seats: tuple[tuple[float, float], ...]) -> None:
     """A crowd that comes for long stays: seats go to one each, and no more come than there are."""
     comers = replace_arrivals(office, per_h=((8 * 3600.0, 25.0),), seats_m=seats, stay_min=300.0)
-    crowd = day(comers, np.random.default_rng(8))
+    crowd = draw_day(comers, np.random.default_rng(8))
     seated = [
         (track.at_s[0], track.at_s[-1], max_stay(track.at_s, track.places_m))
         for track in crowd.tracks
@@ -116,7 +116,9 @@ def test_visitors_stay_for_an_exponential_time() -> None:
     comers = Arrivals(((0.0, 3.0),), 30.0, 28.0, 1.0, (0.2, 0.2), ((2.2, 0.2), (3.2, 0.2)))
     room = Room("r", (4.0, 1.0), 2.5, 100, air, Clock(0.0, 24.0, 60.0), calm, arrivals=comers)
     world = np.random.default_rng(12)
-    stays = [np.diff(track.at_s).max() for _ in range(40) for track in day(room, world).tracks]
+    stays = [
+        np.diff(track.at_s).max() for _ in range(40) for track in draw_day(room, world).tracks
+    ]
 
     assert stats.kstest(stays, stats.expon(scale=1800).cdf).pvalue > 1e-3
     assert stats.kstest(stays, stats.expon(scale=900).cdf).pvalue < 1e-9
@@ -135,7 +137,7 @@ def max_stay(at_s: np.ndarray, places: np.ndarray) -> tuple[float, float]:
 
 def most_at_once(crowd: Day) -> int:
     """Return how many are there at once at most."""
-    return max(len(crowd.present(track.at_s[0])) for track in crowd.tracks)
+    return max(len(crowd.list_present(track.at_s[0])) for track in crowd.tracks)
 
 
 # Recorded positions, linked into people: nobody is lost and nobody invented.
@@ -209,7 +211,7 @@ def test_somebody_lost_for_a_while_is_known_again_but_not_there() -> None:
     assert [track.name for track in known] == ["w 1", "w 1"]
     assert [track.name for track in strangers] == ["w 1", "w 2"]
     assert sum(track.joules for track in known) == pytest.approx(5 * 0.5 * 28)
-    assert known[0].place(32400.0 + 2.0) is None
+    assert known[0].find_place(32400.0 + 2.0) is None
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def clock(at_s: float) -> float:
 def closet(tmp_path: Path) -> Room:
     """Return the room of these tests."""
     (tmp_path / "closet.toml").write_text(ROOM + HEATER)
-    return read(tmp_path / "closet.toml")
+    return read_room(tmp_path / "closet.toml")
 
 
 def views(room: Room) -> Floats:
@@ -287,7 +289,7 @@ def settled_k(power_w: float, east_c: float, west_c: float = 21.0) -> float:
 def test_the_empty_room_comes_to_its_balance_and_each_cause_to_its_own(closet: Room) -> None:
     """The heater is on for two hours, which are long for so little air."""
     march = Vacant(closet, views(closet), 20 * 3600.0, clock=clock)
-    seen = march.go(DAY_S)
+    seen = march.advance(DAY_S)
     names = [cause.name for cause in march.causes]
     by_name = dict(zip(names, seen.causes_k[0], strict=True))
 
@@ -306,9 +308,9 @@ def test_the_empty_room_comes_to_its_balance_and_each_cause_to_its_own(closet: R
 
 def test_the_night_after_the_day_of_a_file_is_the_morning_of_the_next(closet: Room) -> None:
     """On till 26:00 is on till two, every night, and a door that is always open is so once."""
-    every = daily(closet)
+    every = repeat_daily(closet)
     watts = [
-        model.drive_empty(every, 3600.0 * hour, 3600.0 * hour + 60).power_w.sum()
+        model.make_empty_drive(every, 3600.0 * hour, 3600.0 * hour + 60).power_w.sum()
         for hour in (1, 3, 21, 23)
     ]
     assert watts == pytest.approx([60, 0, 0, 60])
@@ -320,8 +322,8 @@ def test_weather_that_is_known_takes_the_place_of_the_files_and_gaps_fall_back(
 ) -> None:
     """Outdoors alone: the neighbour's room is as warm as before."""
     until_s = 5 * 3600.0
-    warm = Vacant(closet, views(closet), 0.0, lambda at_s: 16.0, clock).go(until_s)
-    lost = Vacant(closet, views(closet), 0.0, lambda at_s: None, clock).go(until_s)
+    warm = Vacant(closet, views(closet), 0.0, lambda at_s: 16.0, clock).advance(until_s)
+    lost = Vacant(closet, views(closet), 0.0, lambda at_s: None, clock).advance(until_s)
 
     assert warm.warmth_k[0] == pytest.approx(settled_k(0, 16.0), rel=5e-3)
     assert lost.warmth_k[0] == pytest.approx(settled_k(0, 10.0), rel=5e-3)
@@ -332,25 +334,25 @@ def test_stopped_and_resumed_it_goes_on_to_the_same_bits_wherever_it_was_looked_
 ) -> None:
     """The state is of whole steps, so a look in between leaves no trace."""
     through = Vacant(closet, views(closet), 0.0, clock=clock)
-    whole = through.go(7200.0)
+    whole = through.advance(7200.0)
     stopped = Vacant(closet, views(closet), 0.0, clock=clock)
-    stopped.go(1234.5)
-    resumed = Vacant(closet, views(closet), 0.0, clock=clock).resume(stopped.state())
-    parts = resumed.go(7200.0)
+    stopped.advance(1234.5)
+    resumed = Vacant(closet, views(closet), 0.0, clock=clock).resume(stopped.to_state())
+    parts = resumed.advance(7200.0)
 
     assert parts.warmth_k.tobytes() == whole.warmth_k.tobytes()
     assert parts.causes_k.tobytes() == whole.causes_k.tobytes()
     with pytest.raises(ValueError, match="heat does not go back"):
-        resumed.go(1234.5)
+        resumed.advance(1234.5)
 
 
 def test_a_state_of_another_room_or_a_broken_one_is_not_gone_on_from(
     closet: Room, tmp_path: Path
 ) -> None:
     """Its warmth would be another's, and nobody would see it in the map."""
-    state = Vacant(closet, views(closet), 0.0, clock=clock).state()
+    state = Vacant(closet, views(closet), 0.0, clock=clock).to_state()
     (tmp_path / "other.toml").write_text((ROOM + HEATER).replace("power_w = 60", "power_w = 61"))
-    other = read(tmp_path / "other.toml")
+    other = read_room(tmp_path / "other.toml")
     fresh = Vacant(closet, views(closet), 0.0, clock=clock)
 
     with pytest.raises(ValueError, match="another room"):

@@ -13,9 +13,9 @@ from physics.diffusion.medium import Drive, make_still_drive
 from physics.diffusion.run import Run, march
 from physics.places import Floats
 from physics.rooms import model
-from physics.rooms.day import Day, Track, check_route, day
-from physics.rooms.plan import compute_views, plan
-from physics.rooms.read import read
+from physics.rooms.day import Day, Track, check_route, draw_day
+from physics.rooms.plan import compute_views, make_plan
+from physics.rooms.read import read_room
 from physics.rooms.records import Air, Arrivals, Clock, Door, Room, Side, Walker, Wall
 
 # The sample office's day on cells of 25 mm by a solver of its own: what `test_golden` is held to.
@@ -62,8 +62,8 @@ def factors(shut: bool, step_s: float) -> tuple[object, np.ndarray, np.ndarray]:
 
 
 def main() -> None:
-    room = replace(read(Path(model.__file__).parent / "office.toml"), cell_mm=25)
-    today, step_s = day(room, np.random.default_rng(1)), room.day.step_s
+    room = replace(read_room(Path(model.__file__).parent / "office.toml"), cell_mm=25)
+    today, step_s = draw_day(room, np.random.default_rng(1)), room.day.step_s
     known = {shut: factors(shut, step_s) for shut in (False, True)}
     media = {shut: model.build_medium(room, (not shut,)) for shut in (False, True)}
     field = np.zeros((160 * 240, 2))
@@ -71,8 +71,8 @@ def main() -> None:
     while at_s < MOMENTS_S[-1]:
         shut = not room.doors[0].is_open(at_s + step_s / 2)
         solve, capacity, fresh = known[shut]
-        empty = model.drive_empty(room, at_s, at_s + step_s)
-        people = model.heat(room, today, at_s, at_s + step_s)
+        empty = model.make_empty_drive(room, at_s, at_s + step_s)
+        people = model.sum_body_heat(room, today, at_s, at_s + step_s)
         given = np.stack([empty.power_w + people, empty.power_w])
         (west, east), (north, south) = empty.outside_k
         half = CELL_M / 2 / media[shut].conductivity
@@ -104,7 +104,7 @@ CALM = ((0.0, 20.0),)
 
 @pytest.fixture(scope="module")
 def office() -> Room:
-    return read(Path(model.__file__).parent / "office.toml")
+    return read_room(Path(model.__file__).parent / "office.toml")
 
 
 def looks(room: Room) -> Floats:
@@ -116,17 +116,17 @@ def looks(room: Room) -> Floats:
 def test_the_office_is_as_cells_of_25_mm_have_it(office: Room) -> None:
     """A day with a door that moves: of people 0.01 K at every thermometer, of the room 0.02 K."""
     known = np.loadtxt(FILE, delimiter=",").reshape(len(MOMENTS_S), 2, -1) / 1e4
-    today, start_s = day(office, np.random.default_rng(1)), office.day.start_s
-    first = model.medium(office, start_s)
+    today, start_s = draw_day(office, np.random.default_rng(1)), office.day.start_s
+    first = model.make_medium(office, start_s)
     run = Run(first, np.zeros((2, *first.shape)), start_s)
 
     def drives(from_s: float, to_s: float) -> Drive:
-        empty = model.drive_empty(office, from_s, to_s)
-        people = model.heat(office, today, from_s, to_s)
+        empty = model.make_empty_drive(office, from_s, to_s)
+        people = model.sum_body_heat(office, today, from_s, to_s)
         return empty._replace(power_w=np.stack([empty.power_w + people, empty.power_w]))
 
     for at_s, (there, empty) in zip(MOMENTS_S, known, strict=True):
-        for _ in march(run, drives, 60.0, at_s, lambda a, b: model.media(office, a, b)):
+        for _ in march(run, drives, 60.0, at_s, lambda a, b: model.make_step_medium(office, a, b)):
             pass
         seen = run.field_k.reshape(2, -1) @ looks(office).T
         assert (there - empty).max() > 1.2
@@ -141,7 +141,7 @@ def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
         stay = Track("A", np.array([0.0, 7 * 3600.0]), np.full((2, 2), (x, 2.2)), np.full(2, 31.1))
         now = model.build_medium(office, (True,))
         run, calm = Run(now), make_still_drive(now)
-        power = model.heat(office, Day((stay,)), 0.0, 7 * 3600.0)
+        power = model.sum_body_heat(office, Day((stay,)), 0.0, 7 * 3600.0)
         for _ in range(7 * 12):
             run.step(calm._replace(power_w=power), 300.0)
         change += sign * looks(office) @ run.field_k.ravel()
@@ -152,10 +152,12 @@ def test_a_step_beside_the_partition_shows_little(office: Room) -> None:
 @pytest.mark.long
 def test_who_stands_beside_a_shut_door_warms_one_side(office: Room) -> None:
     """Open, about two fifths are beyond its middle; an hour later, shut, nothing."""
-    x = np.tile((plan(office).x_m[1:] + plan(office).x_m[:-1]) / 2, plan(office).shape[0])
+    x = np.tile(
+        (make_plan(office).x_m[1:] + make_plan(office).x_m[:-1]) / 2, make_plan(office).shape[0]
+    )
     stay = Track("A", np.array([0.0, 1e5]), np.full((2, 2), (2.1, 3.0)), np.full(2, 50.0))
     ajar, shut = (
-        model.heat(office, Day((stay,)), hour * 3600.0, (hour + 1) * 3600.0).ravel()
+        model.sum_body_heat(office, Day((stay,)), hour * 3600.0, (hour + 1) * 3600.0).ravel()
         for hour in (17, 18)
     )
 
@@ -182,17 +184,17 @@ def parted() -> Room:
 
 def lived(room: Room, joules: Floats) -> Run:
     """Return the run half an hour after heat came."""
-    first = model.medium(room, 0.0)
+    first = model.make_medium(room, 0.0)
     run = Run(first, joules / (first.capacity * first.volume_m3))
     for nth in range(30):
-        now = model.media(room, 60.0 * nth, 60.0 * nth + 60)
+        now = model.make_step_medium(room, 60.0 * nth, 60.0 * nth + 60)
         run.step(make_still_drive(now), 60.0, now)
     return run
 
 
 def test_no_heat_is_lost_or_made_when_a_door_moves(parted: Room) -> None:
     """What one medium stored at the start another has at the end: the leaf stores nothing."""
-    joules = np.zeros(plan(parted).shape)
+    joules = np.zeros(make_plan(parted).shape)
     joules[2, 1] = 6000.0
     run = lived(parted, joules)
     stored = (
@@ -206,7 +208,7 @@ def test_no_heat_is_lost_or_made_when_a_door_moves(parted: Room) -> None:
 
 def test_a_thermometer_reads_the_air_of_its_own_side(office: Room) -> None:
     """Beside the partition, where the nearest middle is beyond it; linear elsewhere."""
-    drawn = plan(office)
+    drawn = make_plan(office)
     x, y = np.meshgrid(*((it[1:] + it[:-1]) / 2 for it in (drawn.x_m, drawn.y_m)))
     seen = compute_views(office, np.array([[2.11, 1.0], [1.99, 1.03], [2.1, 3.0], [4.03, 2.17]]))
 
@@ -234,7 +236,7 @@ def test_visitors_and_recordings_keep_out_of_what_is_shut(office: Room) -> None:
             Walker("w", 40.0, ((0, ((1.9, 1.0),)), (1, ((2.2, 1.0),))), 1.0, 9.0, 9, (30000.0,)),
         ),
     )
-    tracks = day(room, np.random.default_rng(2)).tracks
+    tracks = draw_day(room, np.random.default_rng(2)).tracks
     visits = [track for track in tracks if track.name.startswith("visitor")]
     walked = [track for track in tracks if track.name.startswith("w ")]
 
@@ -243,9 +245,9 @@ def test_visitors_and_recordings_keep_out_of_what_is_shut(office: Room) -> None:
     for track in tracks:
         jumps = np.diff(track.at_s) == 0
         assert (check_route(room, track.at_s, track.places_m) | jumps).all()
-        assert model.heat(room, Day((track,)), 0.0, 86400.0).sum() * 86400 == pytest.approx(
-            track.joules
-        )
+        assert model.sum_body_heat(
+            room, Day((track,)), 0.0, 86400.0
+        ).sum() * 86400 == pytest.approx(track.joules)
     for visit in visits:  # who is kept waits for the door
         assert 8 * 3600.0 <= visit.at_s[0] <= shut_s
         assert visit.at_s[-1] <= shut_s or visit.at_s[-1] > 36000.0

@@ -8,7 +8,7 @@ import pytest
 
 from physics.air import ACTIVITIES
 from physics.rooms.check import _extremes, _ways
-from physics.rooms.read import read, sample
+from physics.rooms.read import read_room, read_sample
 from physics.rooms.records import Air, Clock, Heater, Room, Side
 from physics.rooms.tables import Document, Table
 
@@ -37,7 +37,7 @@ def test_a_recording_is_put_on_its_floor(tmp_path: Path) -> None:
     """Corner, middle and far corner of the frame are those of the rectangle that it shows."""
     (tmp_path / "trace.csv").write_text("frame,x_px,y_px\n0,0,0\n1,8,6\n2,16,12\n")
     (tmp_path / "room.toml").write_text(ROOM)
-    (walker,) = read(tmp_path / "room.toml").walkers
+    (walker,) = read_room(tmp_path / "room.toml").walkers
 
     places = [place for _, (place,) in walker.frames]
     assert [xy for place in places for xy in place] == pytest.approx([1, 2, 3, 2.75, 5, 3.5])
@@ -46,7 +46,7 @@ def test_a_recording_is_put_on_its_floor(tmp_path: Path) -> None:
 
 
 # The sample with a whole day, a reading every half an hour, and cells of 100 mm.
-OFFICE = sample()
+OFFICE = read_sample()
 for shorter, longer in (
     ("cell_mm = 200 ", "cell_mm = 100 "),
     ('start = "07:00"', 'start = "00:00"'),
@@ -208,7 +208,7 @@ def refusal(folder: Path, text: str) -> str:
     (folder / "room.toml").write_text(text, encoding="utf-8")
     (folder / "trace.csv").write_text(TRACE)
     with pytest.raises(ValueError, match=r"line \d+: .*, but .*, for .*\.") as refused:
-        read(folder / "room.toml")
+        read_room(folder / "room.toml")
     return str(refused.value)
 
 
@@ -276,7 +276,7 @@ def test_a_room_of_one_heater_is_as_warm_as_its_losses_say() -> None:
 def test_a_right_file_says_what_it_means(tmp_path: Path) -> None:
     """Units are those of the keys, and what is left out is filled in."""
     (tmp_path / "room.toml").write_text(OFFICE)
-    room = read(tmp_path / "room.toml")
+    room = read_room(tmp_path / "room.toml")
     ada = room.people[0]
 
     assert room.size_m == (6.0, 4.0)
@@ -324,13 +324,13 @@ def test_a_file_of_another_kind_is_told_apart(
     path = tmp_path / "room.toml"
     path.write_bytes(raw)
     with pytest.raises(ValueError, match=rf"room.toml line {line}: .*{says}"):
-        read(path)
+        read_room(path)
     for none in (tmp_path, tmp_path / "none.toml"):
         with pytest.raises(ValueError, match="cannot be read"):
-            read(none)
+            read_room(none)
     path.write_bytes(b"\xef\xbb\xbf" + OFFICE.replace("\n", "\r\n").encode())
 
-    assert read(path).name == "office"
+    assert read_room(path).name == "office"
 
 
 def test_faults_are_told_together_in_order_of_lines(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_dash_is_shorter_than_a_step_and_a_run_to_and_fro_is_not(tmp_path: Pat
 def read_again(folder: Path, text: str) -> int:
     """Return how many people a file has."""
     (folder / "room.toml").write_text(text)
-    return len(read(folder / "room.toml").people)
+    return len(read_room(folder / "room.toml").people)
 
 
 def test_recorded_people_stand_in_doors_that_are_open(tmp_path: Path) -> None:
@@ -379,7 +379,7 @@ def test_recorded_people_stand_in_doors_that_are_open(tmp_path: Path) -> None:
         tmp_path, OFFICE.replace(PRIVACY, late + PRIVACY, 1)
     )
     (tmp_path / "room.toml").write_text(OFFICE.replace(PRIVACY, told + PRIVACY, 1))
-    assert len(read(tmp_path / "room.toml").walkers) == 1
+    assert len(read_room(tmp_path / "room.toml").walkers) == 1
 
 
 def test_a_heater_in_the_step_of_a_thin_wall_warms_nothing_and_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid
-from physics.crowds.disk import footprint
+from physics.crowds.disk import make_footprint
 from recovery.disk import Query, plan
 from recovery.disk import channel as channels
 from recovery.disk.channel import Channel, channel_of, compute_square_laws, sum_blocks
@@ -123,7 +123,7 @@ def test_the_crowd_and_the_channel_read_a_round_alike(scheme: str) -> None:
     """Two rooms decode the same numbers, each for itself; so does the device."""
     round = plan(Query(Grid((6, 6), 0), (7, 5), scheme=scheme), [])  # type: ignore[arg-type]
     assert round is not None
-    law = footprint(round)
+    law = make_footprint(round)
     chances = np.zeros((*law.domain.shape, 36))
     for cell in range(36):
         chances[law.domain, cell] = law.far

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from physics.sensors import grains
+from physics.sensors import to_grains
 from recovery.noise.worst import (
     Change,
     bound_sent,
@@ -94,7 +94,7 @@ def worst(operator, shape, cells, exponent, step, intensity=1.0) -> int:
         # The roundings go up at a half: rise from just below it, fall from just on it.
         start = np.where(after > before, float(edge) * (0.5 - 1e-9), float(edge) * 0.5)
         moved = np.subtract(
-            grains(start + (after - before), exponent, step), grains(start, exponent, step)
+            to_grains(start + (after - before), exponent, step), to_grains(start, exponent, step)
         )
         greatest = max(greatest, int(np.sum(moved**2)))
     return greatest
@@ -133,7 +133,8 @@ def test_no_neighbour_of_a_random_scene_exceeds_the_bound(
     room = world.uniform(-1, 1, size=5)
 
     sent = [
-        np.array(grains(room + operator @ warmth, exponent, step)) for warmth in (heat, neighbour)
+        np.array(to_grains(room + operator @ warmth, exponent, step))
+        for warmth in (heat, neighbour)
     ]
     moved = int(np.sum((sent[0] - sent[1]) ** 2))
 

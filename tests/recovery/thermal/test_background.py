@@ -13,7 +13,7 @@ from edge.mechanisms import thermal as device
 from edge.mechanisms.thermal import params_of
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
-from physics.sensors import grains
+from physics.sensors import to_grains
 from recovery import thermal
 from recovery.estimators.record import Seen
 from recovery.maps.heatmap import Heatmap, Unresolved
@@ -57,7 +57,7 @@ def released(rooms_k: Floats, seed: str, plan: Round = PLAN) -> list[Release]:
     tape, world, found = Tape(seed.encode()), np.random.default_rng(len(seed)), []
     for nth, room_k in enumerate(rooms_k):
         felt = room_k + world.normal(0, OWN_K, room_k.shape)
-        values = grains(felt, plan.params[1], ROOM.step)
+        values = to_grains(felt, plan.params[1], ROOM.step)
         asked = plan._replace(number=nth + 7)
         payload = device.report(asked, Reading(0, values), tape)
         found.append(device.release(asked, [payload], tape))

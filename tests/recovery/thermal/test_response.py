@@ -13,12 +13,11 @@ from physics.diffusion.medium import make_still_drive
 from physics.diffusion.run import Run
 from physics.places import Floats, cell_places
 from physics.response import Response
-from physics.rooms.model import find_free_cells, grid, medium
-from physics.rooms.plan import compute_bodies, lattice
+from physics.rooms.model import find_free_cells, make_grid, make_medium
+from physics.rooms.plan import compute_bodies, make_lattice, make_plan
 from physics.rooms.plan import compute_views as views_of
-from physics.rooms.plan import plan as plan_of
 from physics.rooms.records import Air, Clock, Door, Room, Side, Thermometers, Wall
-from physics.rooms.respond import Stretch, pulses, respond
+from physics.rooms.respond import Stretch, compute_pulses, compute_response
 from recovery.estimators.table import estimate
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, calibrate_query, plan, recover
@@ -71,28 +70,28 @@ def room() -> Room:
 
 @pytest.fixture(scope="module")
 def response(room: Room) -> Response:
-    return respond(room, 0.4, through_walls=False)
+    return compute_response(room, 0.4, through_walls=False)
 
 
 def views(room: Room) -> Floats:
     places = np.array(room.thermometers[0].places_m)
-    return views_of(room, places).reshape(len(places), *plan_of(room).shape)
+    return views_of(room, places).reshape(len(places), *make_plan(room).shape)
 
 
 def shape(room: Room) -> tuple[int, int]:
     """Return the rows and columns of the map."""
-    return grid(room).shape[::-1]
+    return make_grid(room).shape[::-1]
 
 
 def spread(room: Room, places_m: Floats, joules: Floats) -> Floats:
     """Return what bodies at places warm, (rows, columns) of heat cells; the door is shut."""
-    known = lattice(room, (False,))
-    return known.add_body_heat(places_m, joules).reshape(plan_of(room).shape)
+    known = make_lattice(room, (False,))
+    return known.add_body_heat(places_m, joules).reshape(make_plan(room).shape)
 
 
 def simulated(room: Room, path: Floats, power_w: float) -> Floats:
     """Return the temperatures at the end of somebody's path, (steps, 2), run forward."""
-    run, calm = Run(medium(room, 0.0)), make_still_drive(medium(room, 0.0))
+    run, calm = Run(make_medium(room, 0.0)), make_still_drive(make_medium(room, 0.0))
     for place in path:
         power = spread(room, place[None], np.array([power_w]))
         run.step(calm._replace(power_w=power), STEP_S)
@@ -106,15 +105,15 @@ def made_to_be_seen(room: Room, far: int, through: bool = True) -> tuple[Floats,
         through: through the partition too; else on one side of it, and not in its door.
     """
     steps = round(3600 * room.day.duration_h / STEP_S)
-    known, middles = lattice(room, (False,)), cell_places(grid(room))
-    standing = find_free_cells(room) & (known.cells(middles) >= 0)
-    fields = pulses(views(room), [Stretch(medium(room, 0.0), steps)], STEP_S)
+    known, middles = make_lattice(room, (False,)), cell_places(make_grid(room))
+    standing = find_free_cells(room) & (known.find_cells(middles) >= 0)
+    fields = compute_pulses(views(room), [Stretch(make_medium(room, 0.0), steps)], STEP_S)
     body, middles = compute_bodies(room, (False,))[standing], middles[standing]
     felt = np.array([(body @ field.reshape(len(field), -1).T).T for field in fields])
     apart = np.linalg.norm(middles[:, None] - middles, axis=2)
     near = (apart > 0) & (apart <= far * 0.2 + 1e-9)
     if not through:
-        side = np.append(known.side[known.corners[:, 0]], -1)[known.cells(middles)]
+        side = np.append(known.side[known.corners[:, 0]], -1)[known.find_cells(middles)]
         near &= (side[:, None] == side) & (side >= 0)
     here, there = np.nonzero(near)
     change = felt[:, :, here] - felt[:, :, there]
@@ -167,7 +166,7 @@ def test_two_rooms_at_once_are_refused(response: Response, name: str, value: obj
 @pytest.mark.long
 def test_who_sat_for_an_hour_is_most_likely_one(room: Room) -> None:
     """Heat of one who stood for longer than the operator says looks like that of more people."""
-    made = respond(room, 0.4, hold_s=600.0, through_walls=False)
+    made = compute_response(room, 0.4, hold_s=600.0, through_walls=False)
     assert made.others is not None
     cell = int(np.flatnonzero(made.open_cells)[40])
     told = {}

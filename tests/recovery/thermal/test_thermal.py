@@ -13,7 +13,7 @@ from edge.core.records import Grid, Reading, Release
 from edge.mechanisms.thermal import Params
 from physics.kernel import forward
 from physics.places import cell_places, sensor_places
-from physics.sensors import grains
+from physics.sensors import to_grains
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.sparse import minimise_l1
@@ -45,7 +45,7 @@ def readings_of(query: Query, heat: np.ndarray):
 
     def readings(planned):
         exponent = Params(*planned.params).exponent
-        values = grains(operator(query) @ heat, exponent, query.step)
+        values = to_grains(operator(query) @ heat, exponent, query.step)
         return [Reading(sensor, (value,)) for sensor, value in enumerate(values)]
 
     return readings
@@ -131,7 +131,7 @@ def test_no_scene_within_the_assumptions_is_clamped(query: Query) -> None:
     params = Params(*plan(query, ()).params)
     warmest = query.sources_max * query.intensity_max * operator(query).max()
 
-    assert max(grains([warmest], params.exponent, query.step)) <= params.high
+    assert max(to_grains([warmest], params.exponent, query.step)) <= params.high
     assert params.low == -params.high
 
 

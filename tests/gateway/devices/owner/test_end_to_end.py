@@ -65,7 +65,7 @@ def test_the_owner_gets_what_the_sensors_gave_and_the_public_store_stays_as_it_w
     for epoch in (1, 2):
         world = np.random.default_rng(epoch)
         fleet = Witness(owned.started(), sensors, world)
-        fleet.show(np.linspace(0.1, 0.9, SENSORS) * epoch)
+        fleet.set_temperatures(np.linspace(0.1, 0.9, SENSORS) * epoch)
         with (
             Service(owned.deployment, owned.devices) as service,
             Crowd(owned.deployment.mqtt, fleet),

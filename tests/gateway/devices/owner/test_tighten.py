@@ -105,7 +105,7 @@ def tighten(heatveil: Heatveil, owned: Any, *words: object) -> Any:
 
 def held(there: Fleet) -> dict[str, Any]:
     """Return the limits that each device holds."""
-    return {name: there.node(name).budget.limits for name in there.names}
+    return {name: there.find_node(name).budget.limits for name in there.names}
 
 
 def test_devices_take_tighter_limits_and_keep_them(heatveil: Heatveil, site: Any) -> None:
@@ -216,7 +216,7 @@ def test_a_refusal_is_told_and_leaves_status_one(heatveil: Heatveil, site: Any) 
     """Noise counts together: one device that keeps its old limits is the operator's business."""
     with fleet(site) as there:
         for_good = site.limits._replace(version=9)
-        there.node("node-2").budget.tighten(for_good)
+        there.find_node("node-2").budget.tighten(for_good)
         site.write(every_s="10")
         said = tighten(heatveil, site)
 
@@ -375,7 +375,7 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
     assert "an epsilon of at most 0.5 an answer" in said.success
     assert "taken by 3 of 3" in said.out
     for number, there in enumerate((lambda: people, street.people), 1):  # after a restart too
-        node = there().node("node-0")
+        node = there().find_node("node-0")
         held = node.budget.limits
         old, new = (street.message(one._replace(number=number)) for one in (street.plan, asked))
         assert (held.version, Fraction(*disk_limits.total_epsilon(held))) == (2, 2)

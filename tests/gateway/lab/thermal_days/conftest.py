@@ -78,16 +78,16 @@ RESPONSES: dict[Any, Any] = {}
 @pytest.fixture(autouse=True)
 def responses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work out a room's response once: it knows nothing of people, nor of epsilon."""
-    respond = rooms.respond_day
+    compute = rooms.compute_day_response
 
     def kept(room: Any, distance_m: float, rounds: Any, through_walls: bool) -> Any:
         built = (room.size_m, room.walls, room.doors, room.thermometers)
         about = (*built, distance_m, tuple(rounds), through_walls)
         if about not in RESPONSES:
-            RESPONSES[about] = respond(room, distance_m, rounds, through_walls=through_walls)
+            RESPONSES[about] = compute(room, distance_m, rounds, through_walls=through_walls)
         return RESPONSES[about]
 
-    monkeypatch.setattr(rooms, "respond_day", kept)
+    monkeypatch.setattr(rooms, "compute_day_response", kept)
 
 
 @pytest.fixture

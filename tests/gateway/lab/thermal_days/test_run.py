@@ -21,10 +21,10 @@ from gateway.lab.thermal_days.rooms import (
 )
 from gateway.settings import config
 from physics.rooms import model
-from physics.rooms.day import day
-from physics.rooms.plan import plan
+from physics.rooms.day import draw_day
+from physics.rooms.plan import make_plan
 from physics.rooms.records import Door, Room, Wall
-from physics.rooms.respond import Stretch, pulses, trace_doors
+from physics.rooms.respond import Stretch, compute_pulses, trace_doors
 from recovery.thermal import calibrate_query
 
 QUIET = ('"8/1"', '"10000000/1"')
@@ -34,7 +34,7 @@ NOISY = ('"8/1"', '"1/1000"')
 def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..., Path]) -> None:
     """What went in is what is stored, went out, or was blown out; people by their watts."""
     room = load_room(written())
-    whole, views = day(room, np.random.default_rng(1)), np.zeros((1, 240))
+    whole, views = draw_day(room, np.random.default_rng(1)), np.zeros((1, 240))
     living = LivingRoom(room, whole, views)
     living.advance(room.day.until_s)
     stored, powered = living._run.balance.stored_j, living._run.balance.powered_j
@@ -42,7 +42,7 @@ def test_the_energy_of_a_day_closes_with_people_and_without(written: Callable[..
 
     assert living.unbalanced < 1e-12
     assert powered[0] - powered[1] == pytest.approx(given, rel=1e-12)
-    capacity = model.medium(room, room.day.start_s).capacity * 0.25**2 * room.height_m
+    capacity = model.make_medium(room, room.day.start_s).capacity * 0.25**2 * room.height_m
     kept = float((capacity * living.warmth_k).sum())
     assert stored[0] - stored[1] == pytest.approx(kept, rel=1e-9)
     assert 0 < kept < given
@@ -126,7 +126,7 @@ def test_a_map_is_held_against_the_heat_of_the_hour_before(
 ) -> None:
     """Ada comes at ten past ten: of an hour's heat, the share of it that she was there."""
     room = load_room(written())
-    lived = day(room, np.random.default_rng(1))
+    lived = draw_day(room, np.random.default_rng(1))
     there = average_recent_watts(room, lived, 3600 * at_h, 3600.0).sum()
     whole = average_recent_watts(room, lived, 3600 * 12.0, 3600.0).sum()
 
@@ -152,18 +152,18 @@ def parted(written: Callable[..., Path]) -> Room:
 @pytest.mark.parametrize("until_h", [10.5, 12.0, 14.0])
 def test_a_lived_day_is_the_sum_of_its_pulses(parted: Room, until_h: float) -> None:
     """To round-off, soon after somebody came and late, before the door has moved and after."""
-    made, today = make_model(parted), day(parted, np.random.default_rng(1))
+    made, today = make_model(parted), draw_day(parted, np.random.default_rng(1))
     living = LivingRoom(parted, today, made.views)
     living.advance(3600 * until_h)
     there, empty = living.seen_k
-    step_s, views = parted.day.step_s, made.views.reshape(-1, *plan(parted).shape)
+    step_s, views = parted.day.step_s, made.views.reshape(-1, *make_plan(parted).shape)
     stretches = [
         Stretch(model.build_medium(parted, since.opened), since.steps)
         for since in trace_doors(parted, 3600 * until_h)
     ]
     felt, end = np.zeros(len(views)), 3600 * until_h
-    for field in pulses(views, stretches, step_s):
-        heat = model.heat(parted, today, end - step_s, end)
+    for field in compute_pulses(views, stretches, step_s):
+        heat = model.sum_body_heat(parted, today, end - step_s, end)
         felt += np.einsum("syx,yx->s", field, heat)
         end -= step_s
 
@@ -183,7 +183,7 @@ def test_noise_is_for_the_readings_own_doors(parted: Room) -> None:
     responses = [query.response for query in asked if query is not None]
     assert len(responses) == 2
     wide, foot = (one for one in responses if one is not None)
-    nth = wide.within(2)
+    nth = wide.find_distance(2)
 
     assert len(list_round_times_s(parted, 3, 110.0)) == 3
     assert "each of 3 readings" in wide.doors

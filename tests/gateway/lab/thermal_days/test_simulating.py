@@ -24,7 +24,7 @@ from gateway.mechanisms.worlds import FleetInputs
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
-from physics.rooms.read import read
+from physics.rooms.read import read_room
 from recovery.maps.heatmap import Unresolved
 
 
@@ -35,7 +35,7 @@ def test_the_sample_is_a_room_file(heatveil: Callable[..., Any], tmp_path: Path)
     path.write_text(said.out)
 
     assert said.status == 0
-    assert read(path).name == "office"
+    assert read_room(path).name == "office"
     assert "heatveil simulate --sample > room.toml" in heatveil("simulate").err
 
 
