@@ -1,8 +1,9 @@
 """A fleet of virtual devices: edge's own nodes, which look at a world made here.
 
 Everything between the reading and the frame is the code that runs on a board. Only what a
-sensor sees is virtual: the truth that `show` sets, the sensor's noise and its converter.
-The world's generator serves physics alone; keys and the veil's noise never come from it.
+sensor sees is virtual: the truth that `set_temperatures` sets, the sensor's noise and its
+converter. The world's generator serves physics alone; keys and the veil's noise never come from
+it.
 
 With `PointSensors` every reading is a fresh look at the truth. With `Instruments` time passes:
 what is shown is read once, with lag, drift and drop-outs, and the empty room is taken off.
@@ -195,8 +196,8 @@ class Fleet:
         devices: who they are and what they may spend; `gateway.devices.enrol.budgets` starts
             them. An array is one device with all its pixels.
         sensors: all the sensors of the room, of which each device reads its own; instruments
-            of several kinds one after the other; or, as places are, whatever has `count`, `step`
-            and `read` as `Fresh` has.
+            of several kinds one after the other; or, as places are, whatever has `count`,
+            `find_step` and `read` as `Fresh` has.
         world: makes the noise of `PointSensors`; `Instruments` have theirs already.
         empty: count of each sensor in the empty room, public; for `Instruments` only. None
             lets them look at it for half an hour before they are shown anything.

@@ -88,7 +88,7 @@ class PointSensors:
             world: where the noise comes from; physics alone, never the veil.
 
         Raises:
-            ValueError: as `truth`.
+            ValueError: as `check_temperatures`.
         """
         truth = self.check_temperatures(temperatures)
         return np.asarray(truth + world.normal(0, self.noise_sd, truth.shape))

@@ -357,7 +357,8 @@ def _arrivals(room: Room, source: Source) -> Faults:
             yield source.make_fault(
                 ("door", door),
                 f"{describe_table(('door', door))} is never open from "
-                f"{format_clock(day.start_s)} to {format_clock(day.until_s)}, and visitors sit everywhere from the entrance on",
+                f"{format_clock(day.start_s)} to {format_clock(day.until_s)}, and visitors "
+                "sit everywhere from the entrance on",
                 "a door on their way must be open at some time",
                 "people do not walk through a door that is shut",
             )

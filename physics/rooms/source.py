@@ -34,7 +34,7 @@ def find_lines(text: str) -> dict[Where, int]:
 def describe_table(where: Where) -> str:
     """Return a table as one would say it.
 
-    >>> describe_table(("wall", 1)), describe(("room",))
+    >>> describe_table(("wall", 1)), describe_table(("room",))
     ('[[wall]] 2', '[room]')
     """
     return f"[[{where[0]}]] {int(where[1]) + 1}" if len(where) > 1 else f"[{where[0]}]"
