@@ -233,7 +233,7 @@ def test_a_silent_sensor_costs_the_round_its_deadline_and_no_more(
 
     class Deaf:
         names = fleet.names[1:]
-        member, read = fleet.member, fleet.read
+        find_member, read = fleet.find_member, fleet.read
 
     with room.service(rounds={"gather_s": 3600}) as service, room.nodes(Deaf()):
         runner = threading.Thread(target=service.run_rounds, kwargs={"rounds": 1})
@@ -262,7 +262,7 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
 
     class Half:
         names = fleet.names[:5]
-        member, read = fleet.member, fleet.read
+        find_member, read = fleet.find_member, fleet.read
 
     with room.service() as service, room.nodes(Half()):
         runner = threading.Thread(target=service.run_rounds)
@@ -276,7 +276,7 @@ def test_an_interrupted_round_goes_on_after_a_restart_and_is_charged_once(room: 
 
     class Others:
         names = fleet.names[5:]
-        member, read = fleet.member, fleet.read
+        find_member, read = fleet.find_member, fleet.read
 
     with room.service() as service, room.nodes(Others()):
         service.run_rounds(rounds=1)
