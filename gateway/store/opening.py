@@ -107,10 +107,26 @@ def _make(engine: Engine, place: Place, site: str) -> None:
         connection.execute(insert(about).values(schema=SCHEMA, site=site))
 
 
+_COPIES = 4  # a copy, the tables anew, and in SQLite's log twice as much
+
+
 def _brought_up(engine: Engine, place: Place, found: int) -> None:
-    """Change an older store's tables to ours, all of them or none; a copy is kept of a file."""
+    """Change an older store's tables to ours, all of them or none; a copy is kept of a file.
+
+    Raises:
+        OperatorFault: the disk has no room for it.
+    """
     kept = "by pg_dump alone, if at all"
     if isinstance(place, Path):
+        needed = _COPIES * place.stat().st_size
+        free = sqlite.measure_free_bytes(place)
+        if free is not None and free < needed:
+            raise OperatorFault(
+                f"the database {place} is of an earlier version and has to be written anew, for "
+                f"which the disk needs {needed // 1_000_000 + 1} MB and has "
+                f"{free // 1_000_000} MB free. Make room, and start again; nothing has changed"
+            )
+        log.info("brings the store up to the current schema; a large one takes minutes", was=found)
         copy = place.with_name(f"{place.name}.schema{found}")
         sqlite.backup_store(place, copy, again=True)
         kept = copy.name

@@ -404,8 +404,10 @@ class Reader:
 
     def list_gaps(self, name: str, limit: int = LIMIT) -> list[MissingNumbers]:
         """Return the numbers of a device that never came, newest first, between those that did."""
-        came = [select(t.c.key_id, t.c.epoch, t.c.seq).filter_by(device=name) for t in _CAME]
-        one = came[0].union(came[1]).subquery().c
+        came = [select(t.c.key_id, t.c.epoch, t.c.seq).where(t.c.device == name) for t in _CAME]
+        # Reports lie by round: one is looked up in each, where all of them would be gone through.
+        counted = came[0].where(reports.c.round.in_(select(rounds.c.name)))
+        one = counted.union(came[1]).subquery().c
         last = func.lag(one.seq).over(partition_by=(one.key_id, one.epoch), order_by=one.seq)
         two = select(one.epoch, one.seq, last.label("last")).subquery().c
         wanted = select(two.epoch, two["last"] + 1, two.seq - 1).where(two.seq > two["last"] + 1)

@@ -179,6 +179,23 @@ def test_a_store_of_schema_7_keeps_every_row_and_has_the_tables_of_today(tmp_pat
     assert _shape(path) == _shape(fresh)
 
 
+def test_a_disk_without_room_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy, the tables anew, and their log: half of it would leave a full disk."""
+    path = tmp_path / "heatveil.sqlite"
+    _old(path)
+    size = path.stat().st_size
+    monkeypatch.setattr(sqlite, "measure_free_bytes", lambda _path: 4 * size - 1)
+    with pytest.raises(OperatorFault, match="Make room"):
+        Store(path, SITE)
+    assert [one.name for one in tmp_path.iterdir()] == [path.name]
+
+    monkeypatch.setattr(sqlite, "measure_free_bytes", lambda _path: 4 * size)
+    Store(path, SITE).close()
+    assert (tmp_path / "heatveil.sqlite.schema4").exists()
+
+
 def _broken_at(number: int, engine: Engine, said: list[str]) -> None:
     """Let the n-th statement of an engine fail, or its n-th commit where there are no more."""
 

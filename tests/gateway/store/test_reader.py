@@ -10,6 +10,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError
 
 from gateway.faults import OperatorFault
@@ -112,6 +113,26 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     assert reader.count_refused_by_kind() == {"flood": 1, "late": 2}
     assert reader.list_gaps("north") == [MissingNumbers(1, 4, 8)]
     assert reader.list_gaps("south") == []
+    reader.close()
+    store.close()
+
+
+def test_what_one_device_sent_is_looked_up(tmp_path: Path, home: Any) -> None:
+    """A page asks for it, and a store of a year holds millions of reports."""
+    store = _filled(tmp_path / "heatveil.sqlite", home)
+    reader, asked = Reader(tmp_path / "heatveil.sqlite"), list[Any]()
+    event.listen(reader._engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
+    reader.list_gaps("north")
+    with sqlite3.connect(tmp_path / "heatveil.sqlite") as file:
+        steps = [
+            row[3]
+            for said, given in asked
+            if "SELECT" in said
+            for row in file.execute(f"EXPLAIN QUERY PLAN {said}", given)
+        ]
+
+    assert any(step.startswith("SEARCH reports") for step in steps)
+    assert not [step for step in steps if step.startswith("SCAN reports")]
     reader.close()
     store.close()
 
