@@ -329,7 +329,7 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
 def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
     """Yield how long the authority and, where it lies beside it, the broker's own are good."""
     authority = deployment.mqtt.ca_file
-    if deployment.mqtt.insecure or authority is None or authority in missing:
+    if authority is None or authority in missing:
         return
     for whose, path in (
         ("the authority's certificate", authority),

@@ -361,9 +361,7 @@ class Ledger:
             "more is a new promise: enrol again, in a new folder"
         )
 
-    def compute_epsilon(
-        self, delta: float | None, promised: float, whole: Fraction | None = None
-    ) -> float:
+    def compute_epsilon(self, delta: float | None, promised: float) -> float:
         """Return the epsilon that all charges together amount to at this delta.
 
         Within the budget it is at most the promised one, which the exact curve of the
@@ -374,11 +372,10 @@ class Ledger:
         Args:
             delta: none of a pure promise.
             promised: the epsilon of the whole.
-            whole: the rho that is promised that epsilon, where a smaller budget was set since.
 
         Source: Canonne, Kamath and Steinke 2020, Corollary 13.
         """
         if delta is None:
-            return promised * float(self.spent / (whole or self.budget))
+            return promised * float(self.spent / self.budget)
         spent = zcdp_epsilon(float(self.spent), delta)
         return min(spent, promised) if self.spent <= self.budget else spent

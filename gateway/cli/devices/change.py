@@ -25,7 +25,6 @@ from ...service.ledger import Charge
 from ...service.rounds import Place
 from ...settings import config, windows
 from ...settings.deployment import Deployment
-from ...store.opening import lock_file
 from ...store.places import find_place, has_store
 from ...store.reader import ChargeRow, Reader
 from ...store.store import Store
@@ -285,12 +284,7 @@ class DeviceChange:
 
     def __enter__(self) -> "DeviceChange":
         site = self._deployment.site
-        lock = site.devices.with_name(site.devices.name + ".lock")
-        unusable = (
-            f"{lock} cannot be written ({{why}}); it keeps two changes apart. Mend its folder"
-        )
-        busy = "another `heatveil device` runs; wait for it"
-        self._stack.enter_context(lock_file(lock, unusable, busy))
+        self._stack.enter_context(enrol.lock_devices(site.devices))
         self._devices = enrol.load_devices(site.devices, site.name)
         return self
 

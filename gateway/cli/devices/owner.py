@@ -12,7 +12,7 @@ from edge.host.rootkeys import mac_key
 
 from ... import logs
 from ...devices.enrol import limitsfile
-from ...devices.enrol.enrol import Devices, load_devices
+from ...devices.enrol.enrol import Devices, load_devices, lock_devices
 from ...devices.owner import keyring
 from ...devices.owner.keyring import (
     FURTHEST,
@@ -388,29 +388,30 @@ def tighten(
     """Send the devices the limits of the deployment file: more privacy, never less."""
     logs.log_to_stderr(logging.WARNING)
     deployment = config.load_deployment(path)
-    devices = load_devices(deployment.site.devices, deployment.site.name)
-    query = config.make_query(deployment)
-    wished = make_first_limits(deployment, query)
-    served = find_serving(deployment.rounds.mechanism)
-    known = limitsfile.load_limits(deployment.site.devices, devices)
-    chosen = _chosen_devices(names or [], devices)
-    sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
-    _check_ledger_takes(deployment, query)
+    with lock_devices(deployment.site.devices):
+        devices = load_devices(deployment.site.devices, deployment.site.name)
+        query = config.make_query(deployment)
+        wished = make_first_limits(deployment, query)
+        served = find_serving(deployment.rounds.mechanism)
+        known = limitsfile.load_limits(deployment.site.devices, devices)
+        chosen = _chosen_devices(names or [], devices)
+        sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
+        _check_ledger_takes(deployment, query)
 
-    def record(unsent: bool) -> None:
-        after = {
-            name: known[name]._replace(limits=one, unsent=unsent) for name, one in sent.items()
-        }
-        limitsfile.save_limits(deployment.site.devices, devices.site, {**known, **after})
+        def record(unsent: bool) -> None:
+            after = {
+                name: known[name]._replace(limits=one, unsent=unsent) for name, one in sent.items()
+            }
+            limitsfile.save_limits(deployment.site.devices, devices.site, {**known, **after})
 
-    def begin() -> None:
-        # On the disk first: a version that has been sent must never be given to other limits.
-        record(unsent=True)
-        hours = deployment.privacy.window_h
-        typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
+        def begin() -> None:
+            # On the disk first: a version that has been sent must never be given to other limits.
+            record(unsent=True)
+            hours = deployment.privacy.window_h
+            typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
 
-    answers = send_limits(deployment.mqtt, devices, sent, patience_s, begin)
-    record(unsent=False)
+        answers = send_limits(deployment.mqtt, devices, sent, patience_s, begin)
+        record(unsent=False)
     for line in _answer_lines(sent, answers):
         typer.echo(line)
     typer.echo(RESTART)

@@ -8,6 +8,7 @@ file of its owner's. A fleet is enrolled at once, or one device more, whose boar
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from ...faults import OperatorFault, read_small_file
 from ...service.ledger import is_paid_at_release
 from ...service.rounds import Place
 from ...settings.deployment import Mqtt
+from ...store.opening import lock_file
 from . import keyfile
 from .keyfile import Row, parse_key
 
@@ -189,6 +191,20 @@ def load_devices(path: Path, site: str) -> Devices:
     """
     head, devices = keyfile.read_key_file(path, "mac keys", site, _device)
     return Devices(site, parse_key(head, "site_key"), {device.name: device for device in devices})
+
+
+def lock_devices(path: Path) -> AbstractContextManager[None]:
+    """Hold the devices file, and what lies beside it, against every other command.
+
+    What a command writes back it must have read under the lock, or another's rows are lost.
+
+    Raises:
+        OperatorFault: another command holds it, or its folder cannot be written.
+    """
+    lock = path.with_name(path.name + ".lock")
+    unusable = f"{lock} cannot be written ({{why}}); it keeps two changes apart. Mend its folder"
+    taken = "another command changes the devices or their limits; wait until it has ended"
+    return lock_file(lock, unusable, taken)
 
 
 def save_secrets(secrets: Secrets, path: Path) -> None:

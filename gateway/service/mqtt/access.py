@@ -156,9 +156,7 @@ class _Careful(ssl.SSLSocket):
 
 def find_missing_files(broker: Mqtt) -> dict[str, Path]:
     """Return the files that `heatveil broker init` makes and that are not there, by their keys."""
-    named = {"password_file": broker.password_file}
-    if not broker.insecure:
-        named["ca_file"] = broker.ca_file
+    named = {"password_file": broker.password_file, "ca_file": broker.ca_file}
     return {key: path for key, path in named.items() if path is not None and not path.exists()}
 
 

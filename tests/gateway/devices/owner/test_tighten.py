@@ -3,6 +3,8 @@
 `heatveil tighten`: over the air privacy goes up, and nobody can make it go down.
 """
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -19,6 +21,7 @@ from edge.core import tightening, wire
 from edge.core.budget import Limits
 from edge.host import post
 from edge.mechanisms import disk_limits
+from gateway.cli.devices.change import DeviceChange
 from gateway.devices.enrol import budgets, enrol, limitsfile
 from gateway.devices.enrol.capped import make_capped_limits, tighten_limits
 from gateway.devices.enrol.check import check_devices_fit
@@ -37,9 +40,10 @@ from gateway.settings.deployment import Mqtt
 from gateway.store.store import Store
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
-from tests.processes import find_free_port
+from tests.processes import Child, find_free_port
 from tests.waiting import eventually, find_kept, hearing
 
+PROGRAM = Path(sys.executable).with_name("heatveil")
 SENT = {"node-1": Limits(2, 0, 1, 1, 1, 0)}
 
 
@@ -241,11 +245,54 @@ def test_the_version_is_on_the_disk_before_anything_is_sent(
             tighten(heatveil, site)
     known = limitsfile.load_limits(site.deployment.site.devices, site.devices)
     told = heatveil("check", site.config).out
+    heatveil("tighten", "--config", site.config, "--patience", 0, "--device", "node-1")
+    fewer = heatveil("check", site.config).out
     heatveil("tighten", "--config", site.config, "--patience", 0)
 
     assert {given.limits.version for given in known.values()} == {2}
     assert "FAULT  devices: heatveil tighten broke off: the new limits of 3 devices" in told
+    assert "the new limits of 2 devices, such as node-0, are recorded" in fewer
     assert "broke off" not in heatveil("check", site.config).out
+
+
+@pytest.mark.long
+def test_what_devices_were_given_is_changed_by_one_command_at_a_time(
+    heatveil: Heatveil, site: Any
+) -> None:
+    """Else one version goes to two limits, or the row of a device with new keys is lost."""
+    path, own = site.deployment.site.devices, ("--config", site.config)
+    site.write(every_s="10")
+    words = [PROGRAM, "tighten", *own, "--patience", "3600"]
+    with limits_heard(site) as heard, Child(words, stdout=subprocess.PIPE, text=True) as first:
+        assert eventually(lambda: len(heard) == 3)  # it waits for answers now
+        site.write(every_s="20")
+        refused = heatveil("tighten", *own, "--patience", 0)
+        refused_keys = heatveil("device", "rotate", "node-1", "--keys", *own)
+        assert refused.refusal == refused_keys.refusal
+        assert "another command changes the devices or their limits" in refused.err
+        with fleet(site):
+            said, _ = first.communicate()
+    after = limitsfile.load_limits(path, site.devices)
+
+    assert (first.returncode, len(heard)) == (0, 3)
+    assert "taken by 3 of 3" in said
+    assert {(one.limits.version, one.limits.pace_ms, one.unsent) for one in after.values()} == {
+        (2, 5000, False)
+    }
+    assert "version 3 goes to" in heatveil("tighten", *own, "--patience", 0).success
+
+
+def test_no_limits_are_sent_while_a_device_is_changed(heatveil: Heatveil, site: Any) -> None:
+    """They would be signed with keys, and go on from limits, that are about to go."""
+    file = limitsfile.locate_limits(site.deployment.site.devices)
+    before = file.read_bytes()
+    site.write(every_s="10")
+    with DeviceChange(site.config, "node-1"):
+        said = tighten(heatveil, site)
+    sent = find_kept(site.deployment.mqtt, wire.topic(site.devices.site, "+", "cmd/limits"))
+
+    assert "another command changes the devices" in said.refusal
+    assert (sent, file.read_bytes()) == ([], before)
 
 
 def test_without_a_broker_nothing_is_changed(heatveil: Heatveil, site: Any) -> None:
@@ -384,8 +431,14 @@ def test_devices_take_a_smaller_epsilon_and_answer_no_larger_one(
         assert node.answer(new, lambda params: (0, 0)), node.refusal
 
     check_devices_fit(deployment, street.devices)
-    with pytest.raises(OperatorFault, match="another price"):
+    with pytest.raises(OperatorFault, match="another price.* that it was last tightened to"):
         check_devices_fit(street.asks("3/1", 4), street.devices)
+
+
+def test_who_was_never_tightened_is_told_what_it_was_enrolled_with(street: Street) -> None:
+    """There is no other file to go back to."""
+    with pytest.raises(OperatorFault, match="another price.* that it was enrolled with"):
+        check_devices_fit(street.asks("2/1", 4), street.devices)
 
 
 @pytest.mark.parametrize(
