@@ -338,6 +338,13 @@ class Deployment(_Tables):
         return getattr(self, self.rounds.mechanism, None)
 
     @property
+    def following(self) -> tuple[int, ...]:
+        """Of a level that follows: num and den of its slew, and how many answers share it."""
+        if self.sensors is None or self.sensors.slew is None:
+            return ()
+        return (*self.sensors.slew, self.privacy.readings)
+
+    @property
     def kept_days(self) -> tuple[float | None, float | None]:
         """For how many days reports are kept, and releases and maps; None for ever."""
         keep, report = self.store.keep_days, self.store.report_days

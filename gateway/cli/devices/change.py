@@ -477,7 +477,9 @@ class DeviceChange:
             self._at_broker(let_in)
             given = limitsfile.load_limits(deployment.site.devices, devices)
             spent, hours = whole.budget - limits.budget, deployment.privacy.window_h
-            given[who.name] = limitsfile.GivenLimits(who.key_id, limits, spent, hours)
+            given[who.name] = limitsfile.GivenLimits(
+                who.key_id, limits, spent, hours, deployment.following
+            )
             limitsfile.save_limits(deployment.site.devices, devices.site, given)
             enrol.save_devices(fleet, deployment.site.devices)
         except OperatorFault:

@@ -233,7 +233,8 @@ def enrol(path: flags.Config, central: flags.Central = "") -> None:
         roster.save_shards(site.devices, site.name, shards)
     enrolment.save_secrets(made.secrets, kept)
     enrolment.save_devices(devices, site.devices)
-    limitsfile.save_first_limits(site.devices, devices, limits, deployment.privacy.window_h)
+    hours, following = deployment.privacy.window_h, deployment.following
+    limitsfile.save_first_limits(site.devices, devices, limits, hours, following)
     beside = f", with {site.devices.with_name(roster.FILE)}" * summed
     typer.echo(
         f"{sensors} devices are enrolled. {kept} and {state} are theirs, {site.devices} is the "

@@ -71,6 +71,7 @@ def check_devices_fit(deployment: Deployment, devices: Devices) -> None:
     check_pace(deployment.rounds.every_s, held)
     hours = {name: known[name].window_h if name in known else None for name in devices.by_name}
     check_budget_window(deployment.privacy.window_h, hours)
+    check_levels_kept(deployment, known)
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)
         roster.check_shards(shards, query, devices.by_name)
@@ -101,6 +102,32 @@ def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> N
                 f"{name} was enrolled with a budget for {was} and the deployment promises one for "
                 f"{now}: it would stop answering too early, or give away more than is promised. "
                 f"Go back to the window_h it was enrolled with{VARIABLES}, or enrol again in a "
+                "new folder, which is a new promise"
+            )
+
+
+def check_levels_kept(deployment: Deployment, known: Mapping[str, limitsfile.GivenLimits]) -> None:
+    """Check that noise and ledger are made for the level that devices have.
+
+    A device keeps the level of its enrolment, of which its limits say nothing: under another file
+    it would answer, and show more than is charged. One whose level is recorded shows less than
+    one that follows, so where `check_held` lets it answer it is paid for.
+
+    Raises:
+        OperatorFault: the level of one follows in another way.
+    """
+    for name, one in known.items():
+        if one.following not in ((), deployment.following):
+            held, asked = (
+                "{}/{} K at each of {} answers".format(*level) if level else "none"
+                for level in (one.following, deployment.following)
+            )
+            num, den, answers = one.following
+            raise OperatorFault(
+                f"{name} was enrolled with a level that follows by {held}, which it keeps, and "
+                f"the deployment's noise is made for {asked}: its answers would give away more "
+                'than is charged. Go back to background = "following", '
+                f'slew = "{num}/{den}" and readings = {answers}{VARIABLES}, or enrol again in a '
                 "new folder, which is a new promise"
             )
 

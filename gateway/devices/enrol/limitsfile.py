@@ -25,6 +25,7 @@ class GivenLimits(NamedTuple):
     limits: Any
     before: int = 0  # nano-rho that the fleet had spent when it came: its budget is so much less
     window_h: int = 0  # hours of its window; 0 for a budget that lasts for the life of its key
+    following: tuple[int, ...] = ()  # its level, as `Deployment.following`: a device keeps it
     unsent: bool = False  # whether the broker may not have taken them yet
 
 
@@ -42,6 +43,7 @@ def save_limits(devices_path: Path, site: str, given: Mapping[str, GivenLimits])
     rows = [
         {"name": name, "key_id": one.key_id, "limits": list(one.limits), "before": one.before}
         | ({"window_h": one.window_h} if one.window_h else {})
+        | ({"following": list(one.following)} if one.following else {})
         | ({"unsent": True} if one.unsent else {})
         for name, one in given.items()
     ]
@@ -49,7 +51,11 @@ def save_limits(devices_path: Path, site: str, given: Mapping[str, GivenLimits])
 
 
 def save_first_limits(
-    devices_path: Path, devices: Devices, limits: Any, window_h: int = 0
+    devices_path: Path,
+    devices: Devices,
+    limits: Any,
+    window_h: int = 0,
+    following: tuple[int, ...] = (),
 ) -> None:
     """Note the limits that newly enrolled devices were given.
 
@@ -57,7 +63,9 @@ def save_first_limits(
         OperatorFault: they cannot be written.
     """
     names = devices.by_name.items()
-    given = {name: GivenLimits(device.key_id, limits, 0, window_h) for name, device in names}
+    given = {
+        name: GivenLimits(device.key_id, limits, 0, window_h, following) for name, device in names
+    }
     save_limits(devices_path, devices.site, given)
 
 
@@ -142,5 +150,8 @@ def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, GivenLimits]:
     if not isinstance(before, int) or before < 0:
         raise ValueError(f"what was spent before {row['name']} came is no whole number")
     key_id, window_h = keyfile.parse_key(row, "key_id", 4), row.get("window_h", 0)
-    unsent = row.get("unsent") is True
-    return str(row["name"]), GivenLimits(key_id, Limits(*numbers), before, int(window_h), unsent)
+    following, unsent = tuple(map(int, row.get("following", ()))), row.get("unsent") is True
+    if len(following) not in (0, 3):
+        raise ValueError(f"the level of {row['name']} is none")
+    given = GivenLimits(key_id, Limits(*numbers), before, int(window_h), following, unsent)
+    return str(row["name"]), given

@@ -23,7 +23,6 @@ from recovery.noise import Ratio
 
 from ...faults import OperatorFault
 from ...mechanisms import find_for_deployment
-from ...settings.config import make_query
 from ...settings.deployment import Deployment
 from .boardfile import BoardFile
 
@@ -157,8 +156,8 @@ def derive_settings(deployment: Deployment) -> dict[str, Any]:
         more["mechanism"] = deployment.rounds.mechanism
     if plane := compute_plane(deployment):
         more["plane"] = plane
-    if deployment.sensors is not None and (slew := deployment.sensors.slew):
-        more["following"] = [*slew, make_query(deployment).readings]
+    if deployment.following:
+        more["following"] = [*deployment.following]
     return more
 
 

@@ -23,6 +23,7 @@ from edge.host.enrol import Ram, provision
 from gateway.cli.devices.change import DeviceChange, DeviceFiles
 from gateway.devices.broker import dynamic
 from gateway.devices.enrol import budgets, enrol, limitsfile
+from gateway.devices.enrol.check import check_devices_fit
 from gateway.devices.kit import boardfile, settings
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_mechanism, plan_first_round
@@ -473,6 +474,50 @@ def test_no_wall_clock_makes_a_new_key_a_new_budget(make: Callable[..., Site]) -
     assert left(site, "node-1") == 0
     assert site.run("rotate", "node-2", "--keys", "--new-budget").status == 0
     assert left(site, "node-2") == left(site, "node-0") > 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {'slew = "1/64"': 'slew = "1/1024"'},
+        {"readings = 24": "readings = 16"},
+        {'background = "following"': "", 'slew = "1/64"': "", '"4/1"': '"1/1"'},
+    ],
+    ids=["slew", "readings", "recorded"],
+)
+def test_a_file_that_plans_for_another_level_than_a_device_has_is_refused(
+    make: Callable[..., Site], changes: dict[str, str]
+) -> None:
+    """It has more noise, so devices would answer it: with their own level, at its lower price.
+
+    As a control, less epsilon alone is the same promise.
+    """
+    follows = 'background = "following"\nslew = "1/64"\nadc_step = "1/128"'
+    text = config.make_sample().replace('adc_step = "1/128"', follows)
+    site = make(sample=text)
+    assert site.run("remove", "node-3").status == 0
+    assert site.run("add", "attic").status == 0
+    assert site.board("attic")["following"] == [1, 64, 24]
+    text = site.path.read_text().replace('"8/1"', '"4/1"')
+    site.path.write_text(text)
+    check_devices_fit(config.load_deployment(site.path), site.devices)
+
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    site.path.write_text(text)
+    with pytest.raises(OperatorFault) as refused:
+        check_devices_fit(config.load_deployment(site.path), site.devices)
+    assert "follows by 1/64 K at each of 24 answers" in str(refused.value)
+    assert 'slew = "1/64" and readings = 24' in str(refused.value)
+    known = limitsfile.load_limits(site.path.with_name("devices.json"), site.devices)
+    assert {name: one.following for name, one in known.items()} == dict.fromkeys(
+        ("node-0", "node-1", "node-2", "attic"), (1, 64, 24)
+    )
+    before = site.path.with_name("limits.json").read_bytes()
+    said = site.heatveil("tighten", "--config", site.path)
+    assert "follows by 1/64 K at each of 24 answers" in said.refusal
+    assert site.path.with_name("limits.json").read_bytes() == before
 
 
 def test_more_than_was_promised_is_given_to_no_device(make: Callable[..., Site]) -> None:

@@ -291,7 +291,7 @@ def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: P
         enrol.derive_gateway_half(enrol.enrol_fleet("lab", 1).secrets),
     )
     (name,) = devices.by_name
-    given = {name: GivenLimits(devices.by_name[name].key_id, WHOLE, 7)}
+    given = {name: GivenLimits(devices.by_name[name].key_id, WHOLE, 7, 0, (1, 64, 24))}
     limitsfile.save_limits(path, "lab", given)
     assert limitsfile.load_limits(path, devices) == given
     limitsfile.save_limits(path, "lab", {name: given[name]._replace(key_id=bytes(4))})
@@ -301,11 +301,13 @@ def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: P
     limitsfile.save_limits(path, "lab", given)
 
     held = json.loads(limitsfile.locate_limits(path).read_text())
-    del held["devices"][0]["before"]
+    del held["devices"][0]["before"], held["devices"][0]["following"]
     limitsfile.locate_limits(path).write_text(json.dumps(held))
-    assert limitsfile.load_limits(path, devices)[name].before == 0
-    for wrong in (-1, "7", 1.5):
-        held["devices"][0]["before"] = wrong
+    assert limitsfile.load_limits(path, devices) == {
+        name: given[name]._replace(before=0, following=())
+    }
+    for word, wrong in (("before", -1), ("before", "7"), ("before", 1.5), ("following", [1, 64])):
+        held["devices"][0] |= {"before": 0, word: wrong}
         limitsfile.locate_limits(path).write_text(json.dumps(held))
         with pytest.raises(OperatorFault, match="cannot be read"):
             limitsfile.load_limits(path, devices)
