@@ -207,7 +207,7 @@ def _check_spent(deployment: Deployment, query: Any, devices: Devices | None) ->
     with open_reader(deployment) as reader:
         if lacking := reader.find_unusable_fault():
             raise lacking
-        keys = {name: one.key_id for name, one in devices.by_name.items()} if devices else {}
+        keys = devices.key_ids if devices else {}
         reader.check_promise(guarantee, deployment.privacy.readings, keys)
         least, ledger = reader.read_promise()[1], reader.read_ledger(budget)
     unit = find_unit(guarantee)

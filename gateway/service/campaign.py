@@ -203,8 +203,8 @@ class Campaign:
         # The key of the open round, under central trust alone.
         self._key = RoundKey(self.deployment) if self._due else None
         check_may_answer_central(self.devices, self._plan)
-        keys = {name: one.key_id for name, one in self.devices.by_name.items()}
-        self.store.check_promise(make_terms(self._plan.guarantee), self._budget, keys)
+        promised = make_terms(self._plan.guarantee)
+        self.store.check_promise(promised, self._budget, self.devices.key_ids)
 
     def stop(self) -> None:
         """Make `run_rounds` return soon. An open round stays open, for the next start."""

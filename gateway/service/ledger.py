@@ -162,8 +162,8 @@ def check_terms(paid: str | None, asked: str) -> None:
         f"{', '.join(part for part in was if part not in now) or 'that alone'}; only prices of "
         "one promise add up, and a sum of two would promise nothing. Go back to the former "
         f"settings{VARIABLES}, or end the former promise with heatveil ledger --end-promise, "
-        "which keeps what was released, and tell the people in the room that the costs of both "
-        "add up"
+        "which keeps what was released, enrol again, in a new folder, and tell the people in the "
+        "room that the costs of both add up"
     )
 
 

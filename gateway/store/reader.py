@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from sqlalchemy import Engine, case, create_engine, event, func, inspect, select
@@ -354,9 +353,7 @@ class Reader:
         with self._engine.connect() as connection:
             return round_rows.read_terms(connection), round_rows.read_budget(connection)
 
-    def check_promise(
-        self, guarantee: Any, readings: int, keys: Mapping[str, bytes] = MappingProxyType({})
-    ) -> None:
+    def check_promise(self, guarantee: Any, readings: int, keys: Mapping[str, bytes]) -> None:
         """Hold what a deployment promises against what was promised here, as `serve` does.
 
         Args:
@@ -364,7 +361,8 @@ class Reader:
             keys: the key of each device, by name.
 
         Raises:
-            OperatorFault: it is another promise, a larger one, or one that was ended.
+            OperatorFault: it is another promise or a larger one, or these devices have answered
+                under one that was ended.
         """
         terms, budget = make_terms(guarantee), compute_budget_rho(guarantee, readings)
         with self._engine.connect() as connection:

@@ -183,30 +183,28 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
 
 
 def check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> None:
-    """Check that these devices were not asked before under the same promise, which was ended.
+    """Check that none of these devices has answered under a promise that was ended.
 
-    One for a window they may be asked again: what they have spent comes back.
+    It need not be the same promise: what is spent for the life of a key stays spent, whatever is
+    promised next. Of a window it comes back.
 
     Args:
+        terms: of the promise that is made now.
         keys: the key of each device, by name.
 
     Raises:
-        OperatorFault: they were, and go on with what they have spent.
+        OperatorFault: one has, and has not answered since.
     """
     if find_counted_s(terms) is not None:
         return
-    last = connection.scalar(
-        select(func.max(promises.c.charge)).where(promises.c.promise == terms)
-    )
-    answered = select(charges.c.round).join(reports, reports.c.round == charges.c.round)
-    answered = answered.where(charges.c.id <= (last or 0)).order_by(charges.c.id.desc()).limit(1)
-    named = select(reports.c.device, reports.c.key_id)
-    rows = connection.execute(named.where(reports.c.round == answered.scalar_subquery()))
-    for name, key_id in rows:
+    ended_s = select(func.max(promises.c.ended_s)).scalar_subquery()
+    # Of reports, which are forgotten, this stays. What has answered since was taken already.
+    spent = select(newest.c.device, newest.c.key_id).where(newest.c.last_s <= ended_s)
+    for name, key_id in connection.execute(spent.order_by(newest.c.device)):
         if keys.get(name) == key_id:
             raise OperatorFault(
-                f"the promise of this deployment was ended, for good, and {name} has the key that "
-                "it answered with then: it has spent what it spent, and rounds that it refuses "
+                f"a promise of this database was ended, for good, and {name} has the key that it "
+                "answered with then: what it has spent stays spent, and rounds that it refuses "
                 "are charged all the same. Enrol again in a new folder, and start the gateway "
                 "there; its deployment file may name this database"
             )

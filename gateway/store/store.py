@@ -16,7 +16,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fractions import Fraction
 from math import inf
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Engine, Table, and_, bindparam, delete, exists, func, insert, select, tuple_
@@ -244,12 +243,7 @@ class Store:
             rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
             return [DeadLetter(*row) for row in rows]
 
-    def check_promise(
-        self,
-        promised: str,
-        budget: Fraction,
-        keys: Mapping[str, bytes] = MappingProxyType({}),
-    ) -> None:
+    def check_promise(self, promised: str, budget: Fraction, keys: Mapping[str, bytes]) -> None:
         """Hold a promise against what was promised here before; a smaller one is kept.
 
         Nothing is kept before the first charge, for nobody has been promised anything by then.
@@ -259,8 +253,8 @@ class Store:
             keys: the key of each device, by name.
 
         Raises:
-            OperatorFault: it is another promise, a larger one, or one that was ended; or rounds
-                are missing here.
+            OperatorFault: it is another promise or a larger one, or these devices have answered
+                under one that was ended; or rounds are missing here.
         """
         with self._reads.connect() as connection:
             self._check_whole(connection)

@@ -3,7 +3,7 @@
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from math import prod
 from pathlib import Path
@@ -205,17 +205,21 @@ def find_secure_sum_device(secrets: Secrets | None, name: str) -> Secret:
 # What the room has paid already, and so is not in the budget of a device that comes later.
 
 
-def check_promise(deployment: Deployment) -> None:
+def check_promise(deployment: Deployment, others: Mapping[str, bytes]) -> None:
     """Check that no device is given more than the store has promised, as the gateway does.
 
+    Args:
+        others: the keys of the devices beside it.
+
     Raises:
-        OperatorFault: it would be, or it would be another promise.
+        OperatorFault: it would be, or it would be another promise, or the gateway would not start
+            with the others.
     """
     if not has_store(deployment):
         return
     guarantee = find_for_deployment(deployment).plan(config.make_query(deployment), []).guarantee
     with closing(Reader(find_place(deployment))) as reader:
-        reader.check_promise(guarantee, deployment.privacy.readings)
+        reader.check_promise(guarantee, deployment.privacy.readings, others)
 
 
 def sum_spent_nano_rho(deployment: Deployment, others: Iterable[str]) -> int:
@@ -419,8 +423,10 @@ class DeviceChange:
     ) -> None:
         """Count a new key, and give it to a device whose budget is what the room has not paid."""
         own, who = self._deployment, made.secret.identity
-        check_promise(own)
-        before = 0 if anew else sum_spent_nano_rho(own, {*self._devices.by_name} - {self._name})
+        others = self._devices.key_ids
+        others.pop(self._name, None)
+        check_promise(own, others)
+        before = 0 if anew else sum_spent_nano_rho(own, others)
         most, heard = find_serving(own.rounds.mechanism).key_limit(own), count_keys_heard(own)
         place = Place(who.sensor, who.sensors)
         with keycount.count_key_while_giving(

@@ -398,7 +398,7 @@ def tighten(
         check_levels_kept(deployment, known)  # before limits that cannot be taken back
         chosen = _chosen_devices(names or [], devices)
         sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
-        _check_ledger_takes(deployment, query)
+        _check_ledger_takes(deployment, query, devices)
 
         def record(unsent: bool) -> None:
             after = {
@@ -425,16 +425,17 @@ def tighten(
         )
 
 
-def _check_ledger_takes(deployment: Deployment, query: Any) -> None:
+def _check_ledger_takes(deployment: Deployment, query: Any, devices: Devices) -> None:
     """Check that rounds of these limits may be charged here, for devices never go back.
 
     Raises:
-        OperatorFault: they are rounds of another promise, and the former has not been ended.
+        OperatorFault: they are rounds of another promise, and the former has not been ended, or
+            has been with these devices.
     """
     guarantee = plan_first_round(deployment, query).guarantee
     try:
         with open_reader(deployment) as reader:
-            reader.check_promise(guarantee, deployment.privacy.readings)
+            reader.check_promise(guarantee, deployment.privacy.readings, devices.key_ids)
     except UnmadeFault:  # nothing was charged yet, or not on this machine
         pass
     except OperatorFault as wrong:

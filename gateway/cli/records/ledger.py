@@ -92,7 +92,7 @@ def ledger(
     if charged.note:
         typer.echo(charged.note, err=True)
     if as_json:
-        told = _exactly(deployment, standing, rho, plan, charges)
+        told = _exactly(deployment, standing, rho, charged, charges)
         told["promised"] = None if promised is None else json.loads(promised)
         told["ended"] = [
             {"promised": json.loads(was), "ended_s": ended_s, "spent": str(paid.spent)}
@@ -122,7 +122,8 @@ class Charged(NamedTuple):
     plan: Any  # a Round under it
     budget: Fraction  # in rho
     query: Any = None  # the file's, where it is the file's promise
-    note: str = ""  # why it is not
+    note: str = ""  # why it is not, or why nothing is asked under it
+    over: bool = False  # nothing is asked under it, for these devices answered under another
 
 
 def read_charged(deployment: Deployment, reader: Any) -> Charged:
@@ -131,17 +132,26 @@ def read_charged(deployment: Deployment, reader: Any) -> Charged:
     Raises:
         OperatorFault: the file makes another one, and what was asked has been deleted.
     """
+    from ...devices.enrol.enrol import load_devices
+
     query, readings = config.make_query(deployment), deployment.privacy.readings
     plan = plan_first_round(deployment, query)
+    budget = compute_budget_rho(plan.guarantee, readings)
     try:
-        reader.check_promise(plan.guarantee, readings)
+        keys = load_devices(deployment.site.devices, deployment.site.name).key_ids
+    except OperatorFault:  # whoever has the store alone is told what was charged
+        keys = {}
+    try:
+        reader.check_promise(plan.guarantee, readings, keys)
     except OperatorFault as other:
+        if reader.read_promise()[0] is None:
+            return Charged(plan, budget, query, f"note     {other}", over=True)
         asked = reader.read_plan(reader.list_rounds(1)[0].number)
         if asked is None:
             raise
         note = f"note     told is the promise that was charged for, and not the file's: {other}"
         return Charged(asked, reader.read_promise()[1], None, note)
-    return Charged(plan, compute_budget_rho(plan.guarantee, readings), query)
+    return Charged(plan, budget, query)
 
 
 def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
@@ -175,9 +185,9 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
         "people in the room."
     )
     say(
-        "Devices hold to the promise that they were enrolled for. Where the new one asks for "
-        "more, or for another window, enrol them again, in a new folder whose deployment file "
-        "names this database."
+        "Devices hold to the promise that they were enrolled for, and to what they have spent. "
+        "Enrol again, in a new folder whose deployment file names this database; the same devices "
+        "go on only within their window, where no more is asked."
     )
 
 
@@ -246,7 +256,7 @@ def _in_words(
     deployment: Deployment, standing: Ledger, rho: Fraction, charged: Charged
 ) -> Sequence[str]:
     plan, guarantee = charged.plan, charged.plan.guarantee
-    left = int(standing.left / rho)
+    left = _count_left(standing, rho, charged)
     share = float(standing.spent / standing.budget)
     windowed, unit = window_of(guarantee), find_unit(guarantee)
     end = f"{left} more can be paid for."
@@ -254,7 +264,7 @@ def _in_words(
         end = "It comes back as it grows older." if windowed else "Nothing more is asked."
     if is_distributed(guarantee):
         each = "all rounds"
-        if not windowed:
+        if not windowed and not charged.over:
             end = "Further rounds have the rest." if standing.left else "Nothing more is asked."
     else:
         many = "1 answer is" if left == 1 else f"{left} answers are"
@@ -276,6 +286,11 @@ def _in_words(
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
         *_stays(charged, unit),
     ]
+
+
+def _count_left(standing: Ledger, rho: Fraction, charged: Charged) -> int:
+    """Return how many rounds of a price can still be asked."""
+    return 0 if charged.over else int(standing.left / rho)
 
 
 def _newest_price(standing: Ledger, guarantee: Any) -> Fraction | None:
@@ -306,7 +321,7 @@ def _other_file(
 
 def _stays(charged: Charged, unit: Unit) -> Sequence[str]:
     """Return what somebody who stays for longer than a window pays at most."""
-    plan, whole, query, _ = charged
+    plan, whole, query = charged.plan, charged.budget, charged.query
     hours = window_of(plan.guarantee)
     if not hours or query is None:
         return []
@@ -349,10 +364,14 @@ def _charges(charges: Sequence[Any], limit: int, units: PromisedUnits) -> Sequen
 
 
 def _exactly(
-    deployment: Deployment, standing: Ledger, rho: Fraction, plan: Any, charges: Sequence[Any]
+    deployment: Deployment,
+    standing: Ledger,
+    rho: Fraction,
+    charged: Charged,
+    charges: Sequence[Any],
 ) -> dict[str, Any]:
     """Return everything in rho, as fractions; `told_in` is what people are told it in."""
-    guarantee, unit = plan.guarantee, find_unit(plan.guarantee)
+    guarantee, unit = charged.plan.guarantee, find_unit(charged.plan.guarantee)
     return {
         "site": deployment.site.name,
         "budget": str(standing.budget),
@@ -362,10 +381,10 @@ def _exactly(
         "unit": RHO.name,
         "told_in": unit.name,
         "told_of_one_rho": str(unit.of_one),
-        "rounds_left": int(standing.left / rho),
+        "rounds_left": _count_left(standing, rho, charged),
         "epsilon": format_ratio(guarantee.epsilon),
         "delta": _delta(guarantee),
-        "epsilon_spent": compute_spent_epsilon(standing, plan),
+        "epsilon_spent": compute_spent_epsilon(standing, charged.plan),
         "charges": [
             {"round": one.number, "device": one.device, "rho": str(one.rho), "at_s": one.at_s}
             for one in charges

@@ -55,6 +55,11 @@ class Devices(NamedTuple):
     site_key: bytes
     by_name: Mapping[str, Device]
 
+    @property
+    def key_ids(self) -> dict[str, bytes]:
+        """The key of each device, by name."""
+        return {name: one.key_id for name, one in self.by_name.items()}
+
 
 class Secret(NamedTuple):
     """What a virtual device knows of itself."""

@@ -197,7 +197,7 @@ def test_nothing_is_asked_on_what_was_deleted_so_that_no_budget_comes_back(
         closing(Store.open_for(config.load_deployment(kept.path))) as store,
         pytest.raises(OperatorFault, match="has been deleted"),
     ):
-        store.check_promise("any promise", kept.rho)
+        store.check_promise("any promise", kept.rho, {})
 
 
 def test_what_an_earlier_version_left_goes_when_it_is_deleted_again(

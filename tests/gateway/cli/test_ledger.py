@@ -25,7 +25,7 @@ from gateway.devices.enrol.enrol import load_devices
 from gateway.faults import ForgottenFault, OperatorFault
 from gateway.mechanisms import find_mechanism, plan_first_round
 from gateway.service import steps
-from gateway.service.intake.outcomes import SecondAnswer
+from gateway.service.intake.outcomes import CountedReport, SecondAnswer
 from gateway.service.ledger import Charge, compute_round_rho
 from gateway.settings import config
 from gateway.store.reader import Reader, open_reader
@@ -127,22 +127,25 @@ def test_devices_that_were_asked_under_an_ended_promise_are_not_asked_it_again(
     deployment = config.load_deployment(kept.path)
     devices = load_devices(deployment.site.devices, "seen")
     key_id = devices.by_name["node-0"].key_id if old else b"past"
-    with closing(Store.open_for(deployment)) as store, store.engine.begin() as connection:
-        connection.exec_driver_sql(
-            "INSERT INTO reports SELECT 'node-0', ?, 1, 1, name, x'', 0 FROM rounds "
-            "WHERE number = 1",
-            (key_id,),
-        )
+    with closing(Store.open_for(deployment)) as store:
+        store.keep_batch([CountedReport("node-0", 1, 1, planned_first(kept), b"", key_id)])
     assert heatveil("check", "--config", kept.path).status == 0
     assert heatveil("ledger", "--config", kept.path, "--end-promise", "--yes").status == 0
     told = heatveil("check", "--config", kept.path)
+    words, count = "was ended, for good, and node-0 has the key", 0 if old else 3
 
-    assert (told.status == 1, "was ended, for good, and node-0 has the key" in told.out) == (
-        old,
-        old,
-    )
+    assert (told.status == 1, words in told.out) == (old, old)
+    left = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)["rounds_left"]
+    assert left == count
+    said = heatveil("ledger", "--config", kept.path)
+    assert (words in said.err, "Nothing more is asked." in said.out) == (old, old)
     if old:
-        assert "was ended, for good" in heatveil("once", "--config", kept.path).refusal
+        assert words in heatveil("once", "--config", kept.path).refusal
+        rotate = "device", "rotate", "node-1", "--keys", "--config", kept.path
+        assert words in heatveil(*rotate).refusal
+        kept.path.write_text(kept.path.read_text().replace('epsilon = "8/1"', 'epsilon = "4/1"'))
+        tighten = heatveil("tighten", "--config", kept.path)
+        assert f"nothing was sent: a promise of this database {words}" in tighten.refusal
         with open_reader(deployment) as reader:
             assert len(reader.list_charges()) == 3  # as before
 

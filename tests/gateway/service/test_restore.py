@@ -174,7 +174,7 @@ def test_a_ledger_that_lacks_a_round_of_ours_is_not_gone_on_with(home: Any, shor
     for refused in (
         lambda: short.store.record_found_round(short.rounds[2], "somebody has round 3"),
         lambda: short.store.keep_batch([]),
-        lambda: Store(short.store.place, "testsite").check_promise(promised, 8 * RHO),
+        lambda: Store(short.store.place, "testsite").check_promise(promised, 8 * RHO, {}),
         lambda: opened(home, Store(short.store.place, "testsite"), 2),
     ):
         with pytest.raises(ForgottenFault, match=r"ends with round 1: .*--accept 3") as fault:
@@ -186,7 +186,7 @@ def test_a_ledger_that_lacks_a_round_of_ours_is_not_gone_on_with(home: Any, shor
     again.charge_lost_rounds(
         steps.find_lost_rounds(again.find_missing_rounds(), home.devices), promised, 8 * RHO
     )
-    again.check_promise(promised, 8 * RHO)
+    again.check_promise(promised, 8 * RHO, {})
     again.record_found_round(short.rounds[1], "an answer to round 2")  # and to 2, between the two
 
     assert total(again) == 3 * RHO

@@ -1,6 +1,7 @@
 """What the store has said yes to is on the disk, once, and nothing half-done is."""
 
 import gc
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -217,26 +218,71 @@ def test_a_promise_that_was_put_in_other_words_goes_on(
         with pytest.raises(OperatorFault, match=r"0\.5 m away, and not .* 5 m away;"):
             found.open_round(asked(second, b"next"), 2 * RHO)
     else:
-        found.check_promise(make_terms(second.guarantee), 2 * RHO)
+        found.check_promise(make_terms(second.guarantee), 2 * RHO, {})
         assert found.open_round(asked(second, b"next"), 2 * RHO) == ""
         assert found.list_charges() == (Charge(RHO), Charge(RHO))
     found.close()
+
+
+def test_who_answered_under_a_promise_that_was_ended_is_asked_under_no_other(
+    store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever it was and whatever is kept of the answers; for a window, what was spent is back.
+
+    New keys are asked, and who has answered under the promise that stands.
+    """
+    at_s = 1.8e9
+    monkeypatch.setattr("time.time", lambda: at_s)
+    plans = [home.round(number) for number in (1, 2, 3)]
+    plans = [
+        plan._replace(guarantee=plan.guarantee._replace(delta=(1, 10**plan.number)))
+        for plan in plans
+    ]
+
+    def list_taken(guarantee: Any) -> list[str]:
+        """Return which devices may be asked under this promise, of those that have answered."""
+        taken, terms = [], make_terms(guarantee)
+        for device in ("north", "south", "east"):
+            store.check_promise(terms, RHO, {device: NEW_KEY, "west": KEY})
+            with suppress(OperatorFault):
+                store.check_promise(terms, RHO, {device: KEY})
+                taken.append(device)
+        return taken
+
+    for plan, device in zip(plans, ("north", "south", "east"), strict=True):
+        name = b"000%d" % plan.number
+        assert store.open_round(asked(plan, name), RHO) == ""
+        at_s += 60
+        store.keep_batch([kept(1, device, name)])
+        store.close_round(name, [1], 1)
+        if plan is not plans[-1]:
+            assert store.end_promise() == (1, RHO)
+        at_s += 86_400
+    assert list_taken(plans[-1].guarantee) == ["east"]
+    assert store.forget_older(at_s + 1, 1, 1) == 3
+    assert list_taken(plans[-1].guarantee) == ["east"]
+    assert store.end_promise() == (1, RHO)
+    assert list_taken(plans[0].guarantee) == []
+    unit = describe_window(24, "2 readings", "rho")
+    assert list_taken(plans[0].guarantee._replace(unit=unit)) == ["north", "south", "east"]
 
 
 def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, place: Place) -> None:
     """Else the page would say, once it is set back, that more was spent than was promised."""
     plan = home.round(1)
     promised = make_terms(plan.guarantee)
-    store.check_promise(promised, 9 * RHO)  # nothing was spent: nobody was promised anything yet
+    store.check_promise(
+        promised, 9 * RHO, {}
+    )  # nothing was spent: nobody was promised anything yet
     store.open_round(asked(plan), 3 * RHO)
-    store.check_promise(promised, 3 * RHO)
-    store.check_promise(promised, 2 * RHO)  # smaller: from now on it is this
+    store.check_promise(promised, 3 * RHO, {})
+    store.check_promise(promised, 2 * RHO, {})  # smaller: from now on it is this
     store.close()
     found = Store(place, "lab")
 
     for more in (3 * RHO, 2 * RHO + Fraction(1, 10**30)):
         with pytest.raises(OperatorFault, match="in a new folder"):
-            found.check_promise(promised, more)
+            found.check_promise(promised, more, {})
         with pytest.raises(OperatorFault, match="was promised"):
             found.open_round(asked(home.round(2), b"next"), more)
     assert found.list_charges() == (Charge(RHO),)
