@@ -50,8 +50,8 @@ from physics.places import cell_places, sensor_places
 from physics.scenes import Scene
 from physics.sensors import to_grains
 from recovery.maps.guarantee import sentences
-from recovery.thermal import calibrate_query, operator
-from recovery.thermal.curve import curve, find_epsilon, presence
+from recovery.thermal import calibrate_query, make_operator
+from recovery.thermal.curve import bound_presence_epsilon, compute_curve, find_epsilon
 
 corridor = Grid(shape=(100, 1), cell_mm=100)
 query = ThermalQuery(
@@ -67,7 +67,7 @@ sensors_m = sensor_places(query.sensors, corridor)
 
 people = Scene(np.array([1.95, 5.25]), np.array([1.0, 1.0]))
 truth = people.heat(corridor)
-warmth = operator(query) @ truth
+warmth = make_operator(query) @ truth
 
 
 # %%
@@ -92,7 +92,7 @@ corridor_figure(warmth, "what the thermometers read")
 # them to a thousandth of a kelvin.
 
 # %%
-bare = minimise_l1(operator(query), warmth, radius=1e-3)
+bare = minimise_l1(make_operator(query), warmth, radius=1e-3)
 corridor_figure(warmth, "what the thermometers read", bare.heat)
 found_m = cells_m[bare.heat > 0.1]
 print("people found at", found_m.round(2), "m; they stand at", people.places, "m")
@@ -184,7 +184,7 @@ for sentence in sentences(veiled.guarantee):
 print("epsilon   at the factor   blur, K   best test right")
 for epsilon in (1, 2, 4, 8):
     asked = replace(query, epsilon=(epsilon, 1))
-    (row,) = curve(asked, (2,))
+    (row,) = compute_curve(asked, (2,))
     sure = np.exp(epsilon) / (1 + np.exp(epsilon))
     print(f"{epsilon:7} {sure:15.2%} {calibrate_query(asked).sigma:9.2f} {row.right:17.2f}")
 
@@ -200,13 +200,13 @@ for epsilon in (1, 2, 4, 8):
 made = calibrate_query(query)
 print(f"at epsilon 4 the blur is {made.sigma:.2f} K; at most {warmth.max():.2f} K are read")
 print(" way, m   epsilon   best test right")
-for row in curve(query, (1, 2, 5, 10, 20, 50)):
+for row in compute_curve(query, (1, 2, 5, 10, 20, 50)):
     print(f"{row.cells / 10:7.1f} {row.epsilon:9.2f} {row.right:17.2f}")
 print(
     f"a person twice as warm: epsilon {find_epsilon(replace(query, intensity_max=2.0), made):.1f}"
 )
 print(f"half the spread: epsilon {find_epsilon(replace(query, spread_m2=0.5), made):.1f}")
-seen = presence(query)
+seen = bound_presence_epsilon(query)
 print(f"\nand that somebody is there at all: epsilon {seen:.0f}. That is not protected.")
 
 # %% [markdown]
@@ -218,7 +218,7 @@ errors, expected = [], []
 for trial in range(40):
     places = world.choice(cells_m, 2, replace=False)
     scene = Scene(places, np.ones(2))
-    warmth = operator(query) @ scene.heat(corridor)
+    warmth = make_operator(query) @ scene.heat(corridor)
     result = play(mechanism, query, readings, Tape(b"corridor %d" % trial))
     fair = scene.heat(corridor) / 2
     errors.append(earth_movers(fair, result.mass.ravel(), positions=cells_m))

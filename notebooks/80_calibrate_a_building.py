@@ -35,8 +35,8 @@ from scipy.optimize import curve_fit
 import heatveil
 from recovery.maps.guarantee import sentences
 from recovery.noise.gaussian import gaussian_epsilon, gaussian_sigma
-from recovery.thermal import operator
-from recovery.thermal.curve import curve
+from recovery.thermal import make_operator
+from recovery.thermal.curve import compute_curve
 
 CELL_MM = 250
 HEATER_W, PERSON_W = 500.0, 130.0  # a fan heater; a person who works hard (ASHRAE)
@@ -74,7 +74,7 @@ def ask(length_m, spread_m2, warmest, epsilon=(8, 1), sensors=SENSORS, readings=
 def felt(length_m, spread_m2, warmth, at_m):
     """Return what each thermometer feels of a source, in kelvin."""
     cell = int(1000 * at_m / CELL_MM)
-    return warmth * operator(ask(length_m, spread_m2, 1.0))[:, cell]
+    return warmth * make_operator(ask(length_m, spread_m2, 1.0))[:, cell]
 
 
 def record(name, world, looks=30):
@@ -152,7 +152,7 @@ DELTA = 1e-5
 
 def step_of(length_m, spread_m2, warmest):
     """Return by how much half a metre's step of the warmest person changes all readings, in K."""
-    return warmest * heatveil.sensitivity(operator(ask(length_m, spread_m2, 1.0)), cells=2)
+    return warmest * heatveil.sensitivity(make_operator(ask(length_m, spread_m2, 1.0)), cells=2)
 
 
 def really(name, fitted, errors, epsilon=8):
@@ -222,7 +222,7 @@ chosen = ask(BUILDING[name][0], *plan_for(fits[name], 3), (8, 1))
 promised = heatveil.plan(chosen).guarantee
 for sentence in sentences(promised):
     print(sentence)
-for row in curve(chosen, (1, 2, 4, 20)):
+for row in compute_curve(chosen, (1, 2, 4, 20)):
     way_m, right = row.cells * CELL_MM / 1000, min(row.right, 0.9999)
     print(
         f"moved by {way_m:4.2f} m: epsilon {row.epsilon:6.2f}, the best test is right {right:.2%}"

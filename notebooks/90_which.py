@@ -301,11 +301,11 @@ print(f"epsilon of whoever is there, with a window of 24 h: {stays}")
 from heatveil import ThermalQuery
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import calibrate_query
-from recovery.thermal.curve import curve
+from recovery.thermal.curve import compute_curve
 
 line = Grid((SIDE, 1), 200)
 query = ThermalQuery(line, (16,), 0.5, (2, 1), walls="insulated", protect_distance_m=0.2)
-for row in curve(query, (1, 5, 20)):
+for row in compute_curve(query, (1, 5, 20)):
     print(f"a way of {row.cells * 0.2:.1f} m (steps: {row.cells}) has epsilon {row.epsilon:.1f}")
 rho = Fraction(*calibrate_query(query).rho)
 week, year = (zcdp_epsilon(windows * rho, 1e-5) for windows in (7, 365))

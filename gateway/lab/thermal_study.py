@@ -22,8 +22,8 @@ from physics.sensors import to_grains
 from recovery.distance import earth_movers
 from recovery.estimators.table import ESTIMATORS, Own, register
 from recovery.maps.heatmap import Heatmap
-from recovery.thermal import Query, operator, plan, recover
-from recovery.thermal.query import standing_room
+from recovery.thermal import Query, make_operator, plan, recover
+from recovery.thermal.query import find_standing_room
 
 Floats = NDArray[np.float64]
 # From a generator the heat of each cell, and what each sensor feels where that is not what the
@@ -210,10 +210,10 @@ def _make_scene(
     query: Query, kind: str, scene: Scene, world: np.random.Generator
 ) -> tuple[Floats, Floats]:
     """Return the heat of each cell, and the warmth at each sensor."""
-    felt = operator(query)
+    felt = make_operator(query)
     if isinstance(scene, int):
         heat = np.zeros(felt.shape[1])
-        cells = np.flatnonzero(standing_room(query))
+        cells = np.flatnonzero(find_standing_room(query))
         if not 1 <= scene <= len(cells):
             raise ValueError(
                 f"the scene {kind} has {scene} sources but must have 1 to {len(cells)}, one in a "

@@ -32,13 +32,13 @@ from ..proofs.certified import certify_band, measure_least_deviation
 from .guarantee import promise
 from .noise import bound_warmth_felt, is_printed
 from .noise import calibrate_query as calibrate_query
-from .noise import operator as operator
+from .noise import make_operator as make_operator
 from .query import Query as Query
-from .query import unknown_physics
+from .query import has_unknown_physics
 from .seen import Levels, Readings, drop_weights, find_clamped
 from .seen import add_up as add_up
+from .seen import find_shared_params as find_shared_params
 from .seen import make_seen as look
-from .seen import share_params as share_params
 
 # What the readings of a thermal map prove without a prior: a band, or that the query is wrong.
 #
@@ -121,7 +121,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         )
     # What every source at its warmest, and eight sigmas of a sensor's own noise, can reach.
     # Below the baseline too: clamping there would bend the readings of a cold sensor.
-    one = float(operator(query).max()) if is_printed(query) else bound_warmth_felt(query)
+    one = float(make_operator(query).max()) if is_printed(query) else bound_warmth_felt(query)
     most = query.sources_max * query.intensity_max * one + query.background_k
     reach = math.ceil(math.ldexp(most + 8 * query.sensor_noise, made.exponent)) + made.step
     params = Params(
@@ -184,7 +184,7 @@ def recover(
     if at_clamp:
         why = join_sentences((_at_clamp(at_clamp), verdict.why))
         verdict = Verdict("clamp", why, verdict.dropped, at_clamp)
-    if unknown_physics(query):
+    if has_unknown_physics(query):
         drawn = _estimate_jointly(query, kept, seen)
         # Nothing was held against what the query says of spread and drift.
         return make_map(query, guarantee, drawn, None, None if verdict.fits else verdict)

@@ -19,7 +19,7 @@ from . import asked as thermal_audit_asked
 from .noise import calibrate_query as calibrate_query
 from .noise import make_follower as make_follower
 from .query import Query
-from .search import before_and_after, make_parted
+from .search import make_corridor_response, trace_query_paths
 from .search import search_neighbours as search_neighbours
 
 # Two scenes of a room that its promise must keep apart no better than it says.
@@ -42,7 +42,7 @@ def find_neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
     """
     params = params_of(round)
     if query.response is not None:
-        moves = [before_and_after(query)]
+        moves = [trace_query_paths(query)]
     else:
         tried = [_widest(query, spread) for spread in _spreads(query)]
         moves = [move for move in tried if move is not None]
@@ -155,7 +155,7 @@ def list_queries() -> Iterator[tuple[str, Query]]:
         Query(Grid((4, 3), 500), (1, 1), 0.2, (1, 1), protect_distance_m=1.0),
     )
     # People who walk, through a door and along both sides of a partition.
-    made = make_parted()
+    made = make_corridor_response()
     yield (
         "partition, displaced paths",
         Query(

@@ -28,19 +28,19 @@ from ..noise.worst import (
     bound_worst_squares,
     scan_spreads,
 )
-from .guarantee import adjust_epsilon, exact_delta
+from .guarantee import adjust_epsilon, find_exact_delta
 from .noise import (
+    bound_displacement,
+    bound_presence,
     bound_sent,
+    bound_sent_square,
     calibrate_query,
-    change_by_coming,
-    displacement,
     grains_of,
     is_printed,
-    operator,
-    room,
-    sent_square,
+    make_operator,
+    make_room,
 )
-from .query import Query, protected_cells
+from .query import Query, count_protected_cells
 
 _SERIES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
@@ -55,17 +55,17 @@ class Distance:
     right: float  # chance that the best test tells them apart; 1/2 is a blind guess
 
 
-def distances(query: Query) -> tuple[int, ...]:
+def list_distances(query: Query) -> tuple[int, ...]:
     """Return the distances, in cells, that tell most: a series, the protected one, the room."""
     if query.response is not None:
         far = query.response.far_cells
-        return tuple(sorted({*far, protected_cells(query)}))
+        return tuple(sorted({*far, count_protected_cells(query)}))
     longest = max(query.grid.shape) - 1
-    own = min(protected_cells(query), longest)
+    own = min(count_protected_cells(query), longest)
     return tuple(sorted({own, longest, *(d for d in _SERIES if d < longest)}))
 
 
-def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
+def compute_curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
     """Return how well the query's noise hides a move of up to each of these distances.
 
     For all readings of the window together, by the exact curve of the Gaussian; none of the
@@ -75,8 +75,8 @@ def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
     Args:
         cells: the distances, growing; `distances(query)` by default.
     """
-    made, asked = calibrate_query(query), tuple(cells or distances(query))
-    delta = check_ratio(exact_delta(query), "delta")
+    made, asked = calibrate_query(query), tuple(cells or list_distances(query))
+    delta = check_ratio(find_exact_delta(query), "delta")
     continuous, squares = _changes(query, made, asked)
     found = []
     for distance, change, square in zip(asked, continuous, squares, strict=True):
@@ -86,30 +86,30 @@ def curve(query: Query, cells: Iterable[int] | None = None) -> list[Distance]:
     return found
 
 
-def presence(query: Query) -> float:
+def bound_presence_epsilon(query: Query) -> float:
     """Return the epsilon of a source that comes or goes, for all readings of the window.
 
     Readings add up, so it is that of one more source beside any number of others, too.
     """
-    made, delta = calibrate_query(query), check_ratio(exact_delta(query), "delta")
-    square = presence_square(query, made)
+    made, delta = calibrate_query(query), check_ratio(find_exact_delta(query), "delta")
+    square = bound_presence_square(query, made)
     return adjust_epsilon(query, exact_epsilon(square, made.variance, made.readings, delta))
 
 
-def presence_square(query: Query, made: Calibration) -> int:
+def bound_presence_square(query: Query, made: Calibration) -> int:
     """Return how much a source that comes or goes changes what is sent, squared in grains."""
     if query.response is not None:
-        found = bound_sent(change_by_coming(query), made.exponent, query.step, query.behind)
-        return sent_square(query, found, made.exponent)
+        found = bound_sent(bound_presence(query), made.exponent, query.step, query.behind)
+        return bound_sent_square(query, found, made.exponent)
     if is_printed(query):
-        warmth = operator(query)
+        warmth = make_operator(query)
         block = bound_changes(warmth, query.intensity_max, float(warmth.max()))
         block = bound_behind(block, query.behind)
-        return sent_square(
+        return bound_sent_square(
             query, bound_whole_square([block], made.exponent, query.step), made.exponent
         )
-    found = bound_worst_squares(room(query), (PRESENCE,), grains_of(query, made.exponent))[0]
-    return sent_square(query, found, made.exponent)
+    found = bound_worst_squares(make_room(query), (PRESENCE,), grains_of(query, made.exponent))[0]
+    return bound_sent_square(query, found, made.exponent)
 
 
 def find_epsilon(query: Query, made: Calibration) -> float:
@@ -119,8 +119,8 @@ def find_epsilon(query: Query, made: Calibration) -> float:
         query: the room, its sensors and sources as they really are, and the readings.
         made: the noise, made for another world or for fewer readings.
     """
-    changed = _changes(query, made, (protected_cells(query),))[1][0]
-    delta = check_ratio(exact_delta(query), "delta")
+    changed = _changes(query, made, (count_protected_cells(query),))[1][0]
+    delta = check_ratio(find_exact_delta(query), "delta")
     return adjust_epsilon(
         query, epsilon_of_variance(changed, made.variance, query.readings, delta)
     )
@@ -131,21 +131,23 @@ def _changes(
 ) -> tuple[list[float], list[int]]:
     """Return the most that moves up to each distance change: in kelvin, and squared in grains."""
     if query.response is not None:
-        paths = [displacement(query, far) for far in cells]
+        paths = [bound_displacement(query, far) for far in cells]
         squares = [bound_sent(path, made.exponent, query.step, query.behind) for path in paths]
         return [path.joint for path in paths], _send(query, squares, made)
     if is_printed(query):
         scales = query.intensity_max, query.step, 1, "", query.behind
-        here = [bound_move(operator(query), query.grid.shape, far, *scales) for far in cells]
+        here = [bound_move(make_operator(query), query.grid.shape, far, *scales) for far in cells]
         squares = [one.square(made.exponent) for one in here]
         return [one.continuous for one in here], _send(query, squares, made)
-    continuous = query.intensity_max * scan_spreads(room(query), cells).moves.max(axis=0)
+    continuous = query.intensity_max * scan_spreads(make_room(query), cells).moves.max(axis=0)
     grains = grains_of(query, made.exponent)
-    return continuous.tolist(), _send(query, bound_worst_squares(room(query), cells, grains), made)
+    return continuous.tolist(), _send(
+        query, bound_worst_squares(make_room(query), cells, grains), made
+    )
 
 
 def _send(query: Query, squares: list[int], made: Calibration) -> list[int]:
-    return [sent_square(query, square, made.exponent) for square in squares]
+    return [bound_sent_square(query, square, made.exponent) for square in squares]
 
 
 # What a sensor's converter costs: noise for steps that may flip, where heat alone needs less.
@@ -176,7 +178,7 @@ class Converter:
         return seen and self.inflation > _TO_BLAME
 
 
-def converter(query: Query) -> Converter:
+def measure_converter(query: Query) -> Converter:
     """Return what the converter's step costs this query.
 
     The test is between the two places in the room, or the two ends of it, that all sensors
@@ -188,10 +190,10 @@ def converter(query: Query) -> Converter:
     """
     with_step, without = calibrate_query(query), calibrate_query(drop_step(query))
     if query.response is not None:
-        apart = displacement(query, query.response.far_cells[-1]).joint
+        apart = bound_displacement(query, query.response.far_cells[-1]).joint
     else:
         apart = query.intensity_max * float(
-            scan_spreads(room(query), distances(query)).moves.max()
+            scan_spreads(make_room(query), list_distances(query)).moves.max()
         )
     seen = apart * math.sqrt(query.readings) / 2
     return Converter(
@@ -206,7 +208,7 @@ def drop_step(query: Query) -> Query:
     return replace(query, step=None, behind=NOT_BEHIND)
 
 
-def finer_step(query: Query) -> tuple[Fraction, Fraction] | None:
+def find_finer_step(query: Query) -> tuple[Fraction, Fraction] | None:
     """Return a step and that of the converter behind it, through which something can be seen.
 
     They are the present ones, halved and halved.
@@ -220,7 +222,7 @@ def finer_step(query: Query) -> tuple[Fraction, Fraction] | None:
     return None
 
 
-def larger_epsilon(query: Query) -> Ratio | None:
+def find_larger_epsilon(query: Query) -> Ratio | None:
     """Return an epsilon, the present one doubled and doubled, at which something can be seen."""
     num, den = query.epsilon
     for _ in range(_TRIES):
@@ -235,7 +237,7 @@ def larger_epsilon(query: Query) -> Ratio | None:
 
 def _sees(query: Query) -> bool:
     try:
-        return not converter(query).blinds
+        return not measure_converter(query).blinds
     except ValueError:  # what cannot be had is no advice
         return False
 

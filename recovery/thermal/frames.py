@@ -23,8 +23,8 @@ from ..estimators.convex import chi_radius
 from ..estimators.table import estimate_judged
 from ..maps.heatmap import Heatmap, Unresolved
 from ..sparse import minimise_l1
-from . import Query, make_map, operator, share_params
-from .seen import find_occupied, prior
+from . import Query, find_shared_params, make_map, make_operator
+from .seen import find_occupied, make_prior
 
 # What one person looks like to a thermal array: the blur, fitted once on public frames.
 #
@@ -192,7 +192,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         seen.deviation,
         np.asarray(cell_places(query.grid)),
         (rows, columns),
-        prior(query),
+        make_prior(query),
         query.intensity_max,
         query.failure,
         query.level,
@@ -200,7 +200,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     return make_map(query, guarantee, estimate_judged(query.estimator, known))
 
 
-def people(query: Query, releases: Sequence[Release], heat: float) -> Floats:
+def count_people(query: Query, releases: Sequence[Release], heat: float) -> Floats:
     """Return how many people stand in each cell, (rows, columns), if all are equally warm.
 
     One after the other is put where the frame becomes likeliest, and those already there
@@ -255,7 +255,7 @@ def _settle(places: list[int], warmth: Floats, person: Floats, weight: Floats) -
 
 def _mean_frame(query: Query, releases: Sequence[Release]) -> Seen | None:
     """Return the mean of the frames that came, levelled; None where none did."""
-    params = share_params(query, releases)
+    params = find_shared_params(query, releases)
     releases, levels = find_occupied(query, releases, None)
     if not releases:
         return None
@@ -270,7 +270,7 @@ def _mean_frame(query: Query, releases: Sequence[Release]) -> Seen | None:
         off_k = float(np.sqrt(np.mean(levels.error_k[heard] ** 2)))
     # The misfit holds the sensor's own noise and steps; it is not credited with averaging out.
     noise = params.variance * 4.0**-params.exponent / len(blurred)
-    matrix = operator(query)[heard]
+    matrix = make_operator(query)[heard]
     return Seen(
         matrix - matrix.mean(axis=0),
         warmth - warmth.mean(),

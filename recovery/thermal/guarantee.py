@@ -16,7 +16,7 @@ from ..maps.sentence import Wording, join, recognise
 from ..noise import Ratio, reduce_ratio
 from ..noise.calibrate import Calibration, delta_of_variance, epsilon_of
 from ..noise.tables import bound_exponential, bound_sampler_distance
-from .query import Query, protected_cells
+from .query import Query, count_protected_cells
 
 # What noise from tables takes of a thermal promise: a hundredth of delta, set aside for it.
 #
@@ -37,7 +37,7 @@ KEYS = 16  # of a device, in one window
 _WIDE = 64  # of epsilon: beyond, one sensor's tables take all of delta, and fractions get long
 
 
-def exact_delta(query: Query) -> Ratio:
+def find_exact_delta(query: Query) -> Ratio:
     """Return the delta that noise is calibrated for; the query's is promised.
 
     Raises:
@@ -64,7 +64,7 @@ def exact_delta(query: Query) -> Ratio:
     return reduce_ratio(((1 - ASIDE) * asked).as_integer_ratio())
 
 
-def delta_of_prices(round: Round) -> float:
+def find_price_delta(round: Round) -> float:
     """Return the delta at which the prices of such Rounds add up to an epsilon."""
     delta = Fraction(*round.guarantee.delta)
     tables = round.mechanism == NAME and table_bits(round)
@@ -80,7 +80,7 @@ def compute_table_delta(query: Query, epsilon: Fraction, windows: int = 1) -> Fr
 
 
 def adjust_epsilon(query: Query, epsilon: float, windows: int = 1) -> float:
-    """Return an epsilon that was reckoned at `exact_delta`, infinity where delta is not kept.
+    """Return an epsilon that was reckoned at `find_exact_delta`, infinity where delta is not kept.
 
     Args:
         windows: that it is for, one after the other.
@@ -180,7 +180,7 @@ _BEHIND = Wording("guarantee.behind", " of what others show in counts of at most
 
 def _neighbours(query: Query) -> str:
     columns, rows = query.grid.shape
-    cells = protected_cells(query)
+    cells = count_protected_cells(query)
     if query.grid.cell_mm:
         far = _METRES(far=_exactly(cells * query.grid.cell_mm / 1000))
     else:
@@ -294,4 +294,4 @@ def compute_true_promise(query: Query, made: Calibration) -> tuple[float, float]
     num, den = query.epsilon if query.sigma is None else epsilon_of(made)
     asked = num / den
     delta = delta_of_variance(made.sensitivity_squared, made.variance, made.readings, asked)
-    return made.epsilon, delta + float(Fraction(*query.delta) - Fraction(*exact_delta(query)))
+    return made.epsilon, delta + float(Fraction(*query.delta) - Fraction(*find_exact_delta(query)))

@@ -30,8 +30,8 @@ from ..noise.worst import (
     scan_spreads,
 )
 from ..noise.worst import bound_sent as bound_sent
-from .guarantee import check_variance, exact_delta
-from .query import Query, protected_cells
+from .guarantee import check_variance, find_exact_delta
+from .query import Query, count_protected_cells
 
 # What a level that follows the readings adds to the most that a move can change.
 #
@@ -51,7 +51,7 @@ from .query import Query, protected_cells
 # by Cauchy and Schwarz, and no D is larger than the root of S.
 
 
-def follow_change(change: Moved, slew: Fraction) -> Moved:
+def bound_followed_change(change: Moved, slew: Fraction) -> Moved:
     """Return what a move changes where a level follows: never less than it really can.
 
     Args:
@@ -61,19 +61,19 @@ def follow_change(change: Moved, slew: Fraction) -> Moved:
 
     def square(exponent: int) -> int:
         way = bound_level(slew, change.readings) * Fraction(2) ** exponent
-        return raise_square(change.square(exponent), change.sensors, way)
+        return bound_square_with_levels(change.square(exponent), change.sensors, way)
 
     carried = min(2 * float(bound_level(slew, change.readings)), change.counted)
     counted = change.counted + math.sqrt(change.sensors) * carried
     return replace(change, counted=counted, square=square)
 
 
-def sent_square(query: Query, square: int, exponent: int) -> int:
+def bound_sent_square(query: Query, square: int, exponent: int) -> int:
     """Return the squared l2 norm of what is sent, in grains, of what readings change by."""
     if query.slew is None:
         return square
     way = bound_level(query.slew, query.readings) * Fraction(2) ** exponent
-    return raise_square(square, math.prod(query.sensors), way)
+    return bound_square_with_levels(square, math.prod(query.sensors), way)
 
 
 def bound_level(slew: Fraction, readings: int) -> Fraction:
@@ -81,26 +81,28 @@ def bound_level(slew: Fraction, readings: int) -> Fraction:
     return slew * (readings - 1)
 
 
-def raise_square(square: int, sensors: int, way: Fraction) -> int:
+def bound_square_with_levels(square: int, sensors: int, way: Fraction) -> int:
     """Return the squared l2 norm of what is sent, in grains, where levels go so many grains.
 
     Args:
         square: the same where the level is recorded.
 
-    >>> raise_square(square=4, sensors=1, way=Fraction(1, 2)), raise_square(4, 1, Fraction(100))
-    (9, 16)
+    >>> bound_square_with_levels(square=4, sensors=1, way=Fraction(1, 2))
+    9
+    >>> bound_square_with_levels(square=4, sensors=1, way=Fraction(100))
+    16
     """
-    carried = carry_at_finer(math.isqrt(square), way)
+    carried = bound_drift_in_finer_grains(math.isqrt(square), way)
     if not carried:
         return square
     cross = math.ceil(4 * carried**2 * sensors * square)
     return square + math.ceil(sensors * carried**2) + math.isqrt(cross - 1) + 1
 
 
-def carry_at_finer(apart: int, way: Fraction) -> Fraction:
+def bound_drift_in_finer_grains(apart: int, way: Fraction) -> Fraction:
     """Return the most that `bound_drift` comes to in this grain and any finer one, in this one.
 
-    >>> bound_drift(9, Fraction(1, 4)), str(carry_at_finer(9, Fraction(1, 4)))
+    >>> bound_drift(9, Fraction(1, 4)), str(bound_drift_in_finer_grains(9, Fraction(1, 4)))
     (0, '1/2')
     """
     most = 2 * way  # that it tends to as grains become fine
@@ -144,7 +146,7 @@ _UNFELT = (
 )
 
 
-def displacement(query: Query, cells: int) -> Change:
+def bound_displacement(query: Query, cells: int) -> Change:
     """Return what a source at its strongest changes by a path that is so many cells away.
 
     Raises:
@@ -154,19 +156,19 @@ def displacement(query: Query, cells: int) -> Change:
     return _scale(query, float(changes.joint[nth]), changes.each[nth])
 
 
-def change_by_coming(query: Query) -> Change:
+def bound_presence(query: Query) -> Change:
     """Return what a source at its strongest changes by coming, wherever it goes."""
     changes = _of(query).changes
     return _scale(query, changes.presence, changes.presence_each)
 
 
-def move_in_room(query: Query, cells: int) -> Moved:
+def bound_move_in_room(query: Query, cells: int) -> Moved:
     """Return what a displacement changes, for the noise to be scaled to.
 
     Raises:
         ValueError: a scale is not positive, or no sensor feels a displacement.
     """
-    change = displacement(query, cells)
+    change = bound_displacement(query, cells)
     felt = change.joint if np.any(_of(query).changes.joint > 0) else 0.0
     check_scales(cells, query.intensity_max, query.step, query.readings, felt, _UNFELT)
     counted = change.joint
@@ -245,7 +247,7 @@ def _sizes(room: Room) -> tuple[float, float]:
     return float(lengths.max()), float((lengths / np.asarray(room.sensors)).max())
 
 
-def room(query: Query) -> Room:
+def make_room(query: Query) -> Room:
     """Return where the query's warmth is hidden.
 
     Raises:
@@ -261,11 +263,11 @@ def room(query: Query) -> Room:
 
 
 @lru_cache(maxsize=8)
-def operator(query: Query) -> Floats:
+def make_operator(query: Query) -> Floats:
     """Return A, (sensors, cells): the warmth at each sensor of one unit of heat in each cell."""
     if query.response is not None:
         return query.response.operator
-    return room(query).operator()
+    return make_room(query).operator()
 
 
 def is_printed(query: Query) -> bool:
@@ -282,14 +284,14 @@ def calibrate_query(query: Query) -> Calibration:
             delta does not pay for them.
     """
     if query.response is not None:
-        change = move_in_room(query, protected_cells(query))
+        change = bound_move_in_room(query, count_protected_cells(query))
     else:
         change = _at_its_spread(query) if is_printed(query) else _at_every_spread(query)
     if query.slew is not None:
-        change = follow_change(change, query.slew)
+        change = bound_followed_change(change, query.slew)
     if query.sigma is not None:
         return calibrate_stated_noise(change, query.sigma, query.delta)
-    made = calibrate_change(change, query.epsilon, exact_delta(query), query.calibration)
+    made = calibrate_change(change, query.epsilon, find_exact_delta(query), query.calibration)
     if query.sampler == "table":
         check_variance(made.variance)
     return made
@@ -298,8 +300,8 @@ def calibrate_query(query: Query) -> Calibration:
 def bound_warmth_felt(query: Query) -> float:
     """Return the most that a sensor feels of a unit of heat, whenever and wherever that is."""
     if query.response is not None:
-        return float(change_by_coming(query).each.max()) / query.intensity_max
-    return bound_greatest_response(room(query))
+        return float(bound_presence(query).each.max()) / query.intensity_max
+    return bound_greatest_response(make_room(query))
 
 
 def grains_of(query: Query, exponent: int) -> Grains:
@@ -309,16 +311,16 @@ def grains_of(query: Query, exponent: int) -> Grains:
 
 def _at_its_spread(query: Query) -> Moved:
     cells, shape, unfelt = (
-        protected_cells(query),
+        count_protected_cells(query),
         query.grid.shape,
-        describe_spread_fault(room(query)),
+        describe_spread_fault(make_room(query)),
     )
     scales = query.intensity_max, query.step, query.readings
-    return bound_move(operator(query), shape, cells, *scales, unfelt, query.behind)
+    return bound_move(make_operator(query), shape, cells, *scales, unfelt, query.behind)
 
 
 def _at_every_spread(query: Query) -> Moved:
-    cells, here = (protected_cells(query),), room(query)
+    cells, here = (count_protected_cells(query),), make_room(query)
     continuous = query.intensity_max * float(scan_spreads(here, cells).moves.max())
     scales = cells[0], query.intensity_max, query.step, query.readings
     check_scales(*scales, continuous, describe_spread_fault(here))

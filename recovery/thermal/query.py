@@ -168,7 +168,7 @@ class Query:
             ("drift_slope", self.drift_slope == 0 or _positive(self.drift_slope), "0 or more"),
             (
                 "estimator",
-                self.estimator in _OF_UNKNOWN or not unknown_physics(self),
+                self.estimator in _OF_UNKNOWN or not has_unknown_physics(self),
                 f"one of {', '.join(_OF_UNKNOWN)} where spread or drift are not known",
             ),
             ("level", 0 < self.level < 1, "between 0 and 1: no band holds surely"),
@@ -190,20 +190,20 @@ class Query:
         check_rules(self, rules)
 
 
-def unknown_physics(query: Query) -> bool:
+def has_unknown_physics(query: Query) -> bool:
     """Say whether the map has to find out about spread or drift beside the sources."""
     ranged = query.spread_max_m2 is not None and query.spread_max_m2 > query.spread_m2
     return ranged or query.drift > 0 or query.drift_slope > 0
 
 
-def standing_room(query: Query) -> NDArray[np.bool_]:
+def find_standing_room(query: Query) -> NDArray[np.bool_]:
     """Return where something warm can stand, (cells,): wherever no furniture is."""
     if query.response is not None:
         return query.response.open_cells
-    return free_cells(query.grid, query.furniture)
+    return find_free_cells(query.grid, query.furniture)
 
 
-def protected_cells(query: Query) -> int:
+def count_protected_cells(query: Query) -> int:
     """Return how many cells a source may move and stay hidden; part of a cell is one."""
     if query.protect_distance_m is None:
         return 1
@@ -241,7 +241,7 @@ def _check_background(asked: Query) -> None:
     check_rules(asked, rules, mistaken)
 
 
-def free_cells(grid: Grid, furniture: tuple[Rectangle, ...]) -> NDArray[np.bool_]:
+def find_free_cells(grid: Grid, furniture: tuple[Rectangle, ...]) -> NDArray[np.bool_]:
     """Return where no furniture is, (cells,), row by row."""
     columns, rows = grid.shape
     free = np.ones((rows, columns), dtype=bool)
@@ -268,7 +268,7 @@ def check_furniture(grid: Grid, furniture: tuple[Rectangle, ...], sources: int) 
                 f"within the {columns} by {rows}, counted from 0: what stands elsewhere keeps "
                 "nobody away. Correct it."
             )
-    free = np.count_nonzero(free_cells(grid, furniture))
+    free = np.count_nonzero(find_free_cells(grid, furniture))
     if free < sources:
         raise ValueError(
             f"furniture leaves {free} cells for "

@@ -40,7 +40,7 @@ _STORED = 3000.0  # joules a kelvin, of each cell
 _PASSED, _LOST = 12.0, 0.5  # watts a kelvin, to the next cell and out of the room
 
 
-def make_parted() -> Response:
+def make_corridor_response() -> Response:
     """Return the response of the corridor to people anywhere but in its partition.
 
     Who is between the middles of two cells warms both, each the more the nearer it is.
@@ -99,7 +99,7 @@ def trace_paths(power_w: float, distance_m: float) -> tuple[Floats, Floats]:
     return _after(here[::-1], power_w), _after(there[::-1], power_w)
 
 
-def before_and_after(query: Query) -> tuple[Floats, Floats]:
+def trace_query_paths(query: Query) -> tuple[Floats, Floats]:
     """Return what `trace_paths` finds for a query of this room."""
     return trace_paths(query.intensity_max, query.protect_distance_m or _CELL_MM / 1000)
 
@@ -280,7 +280,7 @@ def _in_room(query: Query, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
     """Yield moves in a room with a response: of people who stay, but in the audit's own room."""
     made = query.response
     if made is None or made.name == NAME:
-        yield _Move(1.0, *before_and_after(query), "along paths that are displaced all the time")
+        yield _Move(1.0, *trace_query_paths(query), "along paths that are displaced all the time")
         return
     if ways is None or _side(query) > (query.protect_distance_m or math.inf):
         return

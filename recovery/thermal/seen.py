@@ -17,8 +17,8 @@ from ..estimators.record import Near, Prior, Seen, lows
 from ..estimators.verdict import FALSE_ALARMS
 from ..packed import PackedNumbers
 from ..sequence import uniforms
-from .noise import bound_level, operator
-from .query import Query, standing_room
+from .noise import bound_level, make_operator
+from .query import Query, find_standing_room
 
 # The room's own warmth, found after the veil: it costs no privacy, and the map its error.
 #
@@ -156,7 +156,7 @@ def add_up(query: Query, releases: Sequence[Release], levels: Levels | None = No
     Raises:
         ValueError: no release, or one that does not belong to the query.
     """
-    params = share_params(query, releases)
+    params = find_shared_params(query, releases)
     releases, levels = find_occupied(query, releases, levels)
     shape = len(releases), math.prod(query.sensors)
     blurred = np.array([release.values for release in releases], dtype=np.float64).reshape(shape)
@@ -181,7 +181,7 @@ def make_seen(query: Query, readings: Readings) -> Seen | None:
     held = None if query.response is None else query.response.others
     parts = [
         readings.find_mean_k(),
-        operator(query)[heard],
+        make_operator(query)[heard],
         *(() if held is None else held[:, heard]),
     ]
     warmth, felt, *longer = whiten_sensors(parts, typical, deviations, shared)
@@ -192,11 +192,11 @@ def make_seen(query: Query, readings: Readings) -> Seen | None:
         sigma=typical,
         places=np.asarray(cell_places(query.grid)).reshape(columns * rows, -1),
         shape=(rows, columns),
-        prior=prior(query),
+        prior=make_prior(query),
         upper=query.intensity_max,
         failure=query.failure,
         level=query.level,
-        open=standing_room(query) if query.furniture or query.response is not None else None,
+        open=find_standing_room(query) if query.furniture or query.response is not None else None,
         near=None if shared is not None else _near(query, heard, typical / deviations),
         others=np.array(longer) if longer else None,
     )
@@ -216,7 +216,7 @@ def _near(query: Query, heard: NDArray[np.bool_], weights: Floats) -> Near | Non
     if query.response is not None:
         return None
     lengths = tuple(np.atleast_1d(length_m(query.grid)).tolist())
-    places = sensors_m(query).reshape(-1, len(lengths))[heard]
+    places = locate_sensors(query).reshape(-1, len(lengths))[heard]
     return Near(places, weights, query.spread_m2, query.walls, lengths)
 
 
@@ -256,7 +256,7 @@ def find_clamped(query: Query, readings: Readings) -> tuple[int, ...]:
         edge = math.ldexp(params.high, -params.exponent) - _AT_CLAMP * spread - room[heard]
         # Sources only add to what noise alone does in an empty room, which is quick to say.
         alone = -np.expm1(scipy.special.log_ndtr(edge / spread).sum())
-        felt = operator(query)[heard]
+        felt = make_operator(query)[heard]
         if alone > FALSE_ALARMS or _chance_of(query, edge, felt, spread) > FALSE_ALARMS:
             high[:] = False
     return tuple(np.flatnonzero(high | low).tolist())
@@ -264,8 +264,8 @@ def find_clamped(query: Query, readings: Readings) -> tuple[int, ...]:
 
 def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float:
     """Return about the chance that sources as stated, and noise, bring any sensor to its edge."""
-    held = prior(query)
-    cells = np.flatnonzero(standing_room(query))
+    held = make_prior(query)
+    cells = np.flatnonzero(find_standing_room(query))
     even = uniforms(_SCENES * (2 * held.most + 1), _CLAMP_STREAM).reshape(_SCENES, -1)
     numbers = held.fewest + (even[:, -1] * (held.most + 1 - held.fewest)).astype(np.int64)
     # Two in one cell are no scene of the prior, but warmer than all that are.
@@ -305,19 +305,21 @@ def drop_weights(query: Query, readings: Readings, weighed: Seen) -> tuple[Seen,
         readings=weighed.readings / weights,
         sigma=weighed.sigma / float(weights.min()),
     )
-    return plain, sensors_m(query)[readings.heard]
+    return plain, locate_sensors(query)[readings.heard]
 
 
-def sensors_m(query: Query) -> Floats:
+def locate_sensors(query: Query) -> Floats:
     """Return where the sensors are, (sensors,) along a line or (sensors, 2) in a plane."""
     if query.response is not None:
         return query.response.places_m
     return np.asarray(sensor_places(query.sensors, query.grid))
 
 
-def prior(query: Query) -> Prior:
+def make_prior(query: Query) -> Prior:
     """Return what the query holds to be so of the sources before any reading."""
-    most = query.sources or min(query.sources_max, int(np.count_nonzero(standing_room(query))))
+    most = query.sources or min(
+        query.sources_max, int(np.count_nonzero(find_standing_room(query)))
+    )
     return Prior(query.sources or 0, most, query.intensity_max, query.intensity_min)
 
 
@@ -326,7 +328,7 @@ def bound_residual(seen: Seen, failure: float) -> float:
     return seen.sigma * chi_radius(len(seen.readings), failure)
 
 
-def deviation(query: Query, params: Params, times: int | None = None) -> float:
+def compute_deviation(query: Query, params: Params, times: int | None = None) -> float:
     """Return the deviation of a sensor's mean over so many readings, all of them without."""
     return float(_deviations(query, params, np.array([times or query.readings]))[0])
 
@@ -362,7 +364,7 @@ def find_occupied(
     return rest, learn_empty_levels(known, query.sensor_noise)
 
 
-def share_params(query: Query, releases: Sequence[Release]) -> Params:
+def find_shared_params(query: Query, releases: Sequence[Release]) -> Params:
     """Return the whole numbers that all releases were made with, or refuse them."""
     sensors = math.prod(query.sensors)
     given = {(r.round.mechanism, r.round.grid, tuple(r.round.params)) for r in releases}

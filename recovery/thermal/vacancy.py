@@ -24,7 +24,7 @@ from edge.mechanisms.thermal import params_of
 from ..estimators.record import Seen
 from ..maps.heatmap import Heatmap, Unresolved
 from . import Query, recover
-from .seen import Levels, add_up, bound_residual, deviation, make_seen
+from .seen import Levels, add_up, bound_residual, compute_deviation, make_seen
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ def judge(
     looked = make_seen(query, add_up(query, [release], before))
     chance, fits = 1.0, True
     if looked is not None and not empty.known:
-        chance = chance_of_nobody(looked, query.sources_max * query.intensity_max)
+        chance = find_chance_of_nobody(looked, query.sources_max * query.intensity_max)
         fits = bool(np.linalg.norm(looked.readings) <= bound_residual(looked, _FAR))
     if looked is None or not fits or chance <= 0.5:
         found = recover(query, [release], levels=before)
@@ -102,7 +102,7 @@ def judge(
     return found, belief
 
 
-def chance_of_nobody(seen: Seen, most: float) -> float:
+def find_chance_of_nobody(seen: Seen, most: float) -> float:
     """Return the chance that there is no source, where one is as likely, anywhere, of any power.
 
         one / none = mean over cells of  1/P integral from 0 to P of exp(p b - p**2 q / 2) dp
@@ -139,7 +139,7 @@ def learn_causes(belief: Belief, query: Query, release: Release, empty: Empty) -
     heard = ~np.isnan(values)
     effect = empty.causes_k[heard]
     apart = np.ldexp(values[heard], -params.exponent) - empty.warmth_k[heard]
-    own = deviation(query, params, 1) ** 2 + F_K**2 + empty.noise_k[heard] ** 2
+    own = compute_deviation(query, params, 1) ** 2 + F_K**2 + empty.noise_k[heard] ** 2
     spread = effect @ belief.covariance @ effect.T + np.diag(own)
     gain = np.linalg.solve(spread, effect @ belief.covariance).T
     rest = np.eye(len(belief.mean)) - gain @ effect

@@ -19,7 +19,7 @@ from recovery.pyramid_sum import Query as Sums
 from recovery.quadtree import Query as Growing
 from recovery.ranks import Query as Order
 from recovery.thermal import Query as Warmth
-from recovery.thermal import operator
+from recovery.thermal import make_operator
 from tests.contract import tally
 
 Floats = NDArray[np.float64]
@@ -51,7 +51,7 @@ class Case:
 def _warm(round: Any, truth: Floats) -> list[Reading]:
     """Return what thermometers read, in grains: the law of heat, rounded."""
     grain = Fraction(2) ** -round.params[1]
-    kelvin = operator(_LINE) @ truth.ravel()
+    kelvin = make_operator(_LINE) @ truth.ravel()
     return [Reading(sensor, (round_(one, grain),)) for sensor, one in enumerate(kelvin)]
 
 

@@ -3,7 +3,7 @@
 from edge.mechanisms import thermal as device
 from recovery import thermal as analyst
 from recovery.thermal import Query, cases
-from recovery.thermal.guarantee import adjust_epsilon, delta_of_prices
+from recovery.thermal.guarantee import adjust_epsilon, find_price_delta
 
 from ..record import Exported, Mechanism, Module, ReportFold, Serving, join_halves
 from ..words import Words
@@ -79,7 +79,7 @@ MECHANISM = Mechanism(
         tighter=_deployment.tighten_limits,
         key_limit=_deployment.find_key_limit,
         fold=ReportFold(_deployment.list_slots, _deployment.release_sums),
-        ledger_delta=delta_of_prices,
+        ledger_delta=find_price_delta,
         stay_epsilon=adjust_epsilon,
         page_values=_deployment.make_page_values,
         exported=_EXPORTED,

@@ -29,7 +29,7 @@ from recovery.maps.guarantee import sentences
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, calibrate_query, plan
-from recovery.thermal.frames import Blur, fit_blur, people, recover
+from recovery.thermal.frames import Blur, count_people, fit_blur, recover
 
 from ... import mechanisms
 from ...cli.play import ResultFiles
@@ -215,7 +215,7 @@ def recover_frames(
     recorded: RecordedFrames, query: Query, releases: Sequence[Release]
 ) -> RecoveredFrame:
     """Return what is made of frames that were released: their mean, its map, its people."""
-    counted = people(query, releases, recorded.blur.heat)
+    counted = count_people(query, releases, recorded.blur.heat)
     grains = np.mean([release.values for release in releases], axis=0)
     sent = np.ldexp(grains, -params_of(releases[0].round).exponent)
     with convert_recovery_faults():

@@ -12,12 +12,12 @@ from recovery.thermal import Query, calibrate_query
 from recovery.thermal.curve import (
     BLIND,
     Converter,
-    converter,
     drop_step,
-    finer_step,
-    larger_epsilon,
+    find_finer_step,
+    find_larger_epsilon,
+    measure_converter,
 )
-from recovery.thermal.noise import describe_spread_fault, room, spreads_beyond_room
+from recovery.thermal.noise import describe_spread_fault, make_room, spreads_beyond_room
 from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
@@ -299,8 +299,10 @@ def explain_calibration(
     if seen.blinds:
         stage("looking for a converter that would do")
         # Where heat has evened out, neither is worth having.
-        even = query.response is None and spreads_beyond_room(room(query))
-        step, epsilon = (None, None) if even else (finer_step(query), larger_epsilon(query))
+        even = query.response is None and spreads_beyond_room(make_room(query))
+        step, epsilon = (
+            (None, None) if even else (find_finer_step(query), find_larger_epsilon(query))
+        )
         reason = _blind(query, seen, step, epsilon)
         refusal = _refusal(reason, step and step[0].as_integer_ratio(), epsilon)
         if not as_json:
@@ -336,7 +338,7 @@ def _describe_converter(query: Query) -> Converter | str:
     try:
         plan_first_round(query)
         with convert_plan_faults():
-            return converter(query)
+            return measure_converter(query)
     except OperatorFault as fault:
         if query.step is None:
             raise
@@ -360,9 +362,9 @@ def _flips(query: Query) -> str:
 def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     """Return why a converter that blinds is refused, and what would help."""
     if query.response is None and spreads_beyond_room(
-        room(query)
+        make_room(query)
     ):  # then no converter is fine enough to be worth buying
-        return describe_spread_fault(room(query)).rstrip(".")
+        return describe_spread_fault(make_room(query)).rstrip(".")
     unit, own = " K" if query.grid.cell_mm else "", _flips(query)
     sigma = calibrate_query(query).sigma
 

@@ -68,11 +68,21 @@ from recovery.noise import check_ratio
 from recovery.noise.calibrate import exact_epsilon
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query
-from recovery.thermal.curve import Converter, compare_choices, curve, presence
-from recovery.thermal.guarantee import adjust_epsilon, compute_true_promise, exact_delta
+from recovery.thermal.curve import (
+    Converter,
+    bound_presence_epsilon,
+    compare_choices,
+    compute_curve,
+)
+from recovery.thermal.guarantee import adjust_epsilon, compute_true_promise, find_exact_delta
 from recovery.thermal.noise import make_follower
-from recovery.thermal.query import cell_m, protected_cells, standing_room, unknown_physics
-from recovery.thermal.seen import sensors_m
+from recovery.thermal.query import (
+    cell_m,
+    count_protected_cells,
+    find_standing_room,
+    has_unknown_physics,
+)
+from recovery.thermal.seen import locate_sensors
 
 from ...faults import OperatorFault
 from ...output import Stage, format_duration
@@ -122,7 +132,7 @@ def try_maps(query: Query, stage: Stage) -> TriedMaps | None:
     table = _FEW if query.estimator in _THOROUGH else _TRIALS
     fits = [trials for trials, most, each in table if pairs <= most and answers <= each]
     # Who finds out about the physics too takes seconds.
-    if not fits or unknown_physics(query):
+    if not fits or has_unknown_physics(query):
         return None
     world, found, blind, estimator = np.random.default_rng(_SEED), [], [], query.estimator
     for trial in range(fits[0]):
@@ -206,9 +216,9 @@ def describe_tried_map(query: Query, row: dict[str, Any]) -> str:
 
 def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float, str]:
     """Return how far off the map of one source is, if there is one, a blind guess, and by whom."""
-    free = None if standing_room(query).all() else standing_room(query)
+    free = None if find_standing_room(query).all() else find_standing_room(query)
     scene = draw_sources(query.sources or 1, query.grid, world, query.intensity_max, free)
-    places = sensors_m(query)
+    places = locate_sensors(query)
     sensors = PointSensors(places, query.sensor_noise)
     if query.response is not None:
         warmth = query.response.operator @ scene.heat(query.grid)
@@ -257,7 +267,7 @@ def compute_numbers(
         stage: hears what is being computed.
     """
     stage("looking for what is not protected")
-    there = presence(query)
+    there = bound_presence_epsilon(query)
     stage("judging other distances")
     rows = [
         {
@@ -267,7 +277,7 @@ def compute_numbers(
             "epsilon": row.epsilon,
             "best_test_right": row.right,
         }
-        for row in curve(query)
+        for row in compute_curve(query)
     ]
     attempt, others = try_maps(query, stage), []
     names = ("readings", "sensors", "walls", "spread_m2", "intensity_max")
@@ -303,8 +313,8 @@ def compute_numbers(
 
 def _promise(query: Query, there: float) -> dict[str, Any]:
     promise, made = plan_first_round(query).guarantee, thermal.calibrate_query(query)
-    (epsilon, delta), cells = compute_true_promise(query, made), protected_cells(query)
-    squares, at = (made.sensitivity_squared, made.variance), exact_delta(query)
+    (epsilon, delta), cells = compute_true_promise(query, made), count_protected_cells(query)
+    squares, at = (made.sensitivity_squared, made.variance), find_exact_delta(query)
     return {
         "unprotected": promise.unprotected,
         "presence_epsilon": there,
@@ -348,7 +358,7 @@ def _noise(query: Query) -> dict[str, Any]:
 def _window(query: Query, every_s: float | None) -> dict[str, Any]:
     rho = Fraction(*thermal.calibrate_query(query).rho)
     nano = math.ceil(NANO * rho)
-    total, delta = query.readings * rho, check_ratio(exact_delta(query), "delta")
+    total, delta = query.readings * rho, check_ratio(find_exact_delta(query), "delta")
     return {
         "readings": query.readings,
         "every_s": every_s,
@@ -399,7 +409,7 @@ def _try_windows(query: Query, planned: TriedMaps | None, stage: Stage) -> list[
     held = query.calibration, query.sampler, query.background
     if planned is None or held != ("exact", "exact", "recorded"):
         return []
-    made, delta = thermal.calibrate_query(query), check_ratio(exact_delta(query), "delta")
+    made, delta = thermal.calibrate_query(query), check_ratio(find_exact_delta(query), "delta")
     week, rows = count_windows(7, query.window_h) * query.readings * Fraction(*made.rho), []
     for hours in sorted({row["window_h"] for row in list_cadences(query.window_h)}):
         epsilon, tried = float(Fraction(*query.epsilon)), planned

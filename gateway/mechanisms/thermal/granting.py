@@ -21,7 +21,7 @@ from recovery.noise import check_ratio
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_epsilon
 from recovery.thermal import Query, calibrate_query
-from recovery.thermal.guarantee import exact_delta
+from recovery.thermal.guarantee import find_exact_delta
 
 from ...devices.enrol.capped import PACE
 from ...faults import VARIABLES, OperatorFault
@@ -46,7 +46,7 @@ def make_first_limits(query: Query, every_s: float) -> Any:
     whole = first._replace(budget=query.readings * cost)
     if why := objection(whole):
         raise OperatorFault(f"the devices cannot be given their limits: {why}")
-    given = convert_budget_to_epsilon(whole.budget, exact_delta(query))
+    given = convert_budget_to_epsilon(whole.budget, find_exact_delta(query))
     promised = check_ratio(query.epsilon, "epsilon")
     if given > promised:
         raise OperatorFault(

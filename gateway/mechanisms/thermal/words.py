@@ -14,10 +14,10 @@ from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.maps.sentence import Sentence, Wording, join
 from recovery.proofs.certified import bound_distance
 from recovery.thermal import Query
-from recovery.thermal.curve import curve
+from recovery.thermal.curve import compute_curve
 from recovery.thermal.guarantee import compute_true_promise
 from recovery.thermal.noise import is_printed
-from recovery.thermal.query import cell_m, protected_cells
+from recovery.thermal.query import cell_m, count_protected_cells
 
 from ..record import Fact
 from ..summary import describe_source_count, describe_warmest_places, find_warmest_places
@@ -60,11 +60,11 @@ def format_epsilon_label(query: Query, guarantee: Guarantee) -> str:
 
 
 def _chances(query: Query) -> str:
-    near = min(protected_cells(query), max(query.grid.shape) - 1)
+    near = min(count_protected_cells(query), max(query.grid.shape) - 1)
     cells = tuple(one for one in (near, _FURTHER * near) if one < max(query.grid.shape))
     away = [
         _AWAY(far=_far(query.grid, row.cells), share=format_chance(row.right))
-        for row in curve(query, cells)
+        for row in compute_curve(query, cells)
     ]
     return _CHANCES(away=join(away, by=" of the time, and from "))
 
@@ -81,7 +81,7 @@ _FORMALLY = Wording("guarantee.formally", "Formally: epsilon {epsilon}, delta {d
 def compute_guess_curve(query: Query) -> list[tuple[float, float]]:
     """Return how often the best guess tells two places of one source apart, by their distance."""
     side = cell_m(query.grid)
-    return [(row.cells * side, float(round_up(row.right, 6))) for row in curve(query)]
+    return [(row.cells * side, float(round_up(row.right, 6))) for row in compute_curve(query)]
 
 
 def _formally(guarantee: Guarantee) -> str:

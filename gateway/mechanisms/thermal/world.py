@@ -18,10 +18,10 @@ from physics.places import cell_places, is_plane, length_m
 from physics.scenes import Scene, draw_sources, read_scene
 from physics.sensors import PointSensors, to_grains
 from recovery.bayes.yardstick import Yardstick, bayes_yardstick
-from recovery.thermal import Query, operator
+from recovery.thermal import Query, make_operator
 from recovery.thermal.noise import make_follower
-from recovery.thermal.query import cell_m, standing_room
-from recovery.thermal.seen import deviation, sensors_m
+from recovery.thermal.query import cell_m, find_standing_room
+from recovery.thermal.seen import compute_deviation, locate_sensors
 
 from ...faults import OperatorFault
 from ...output import Stage
@@ -45,7 +45,7 @@ class Room:
     def sensors(self) -> PointSensors:
         """The thermometers, where the query says that they are."""
         query = self.query
-        return PointSensors(sensors_m(query), step=query.step, behind=query.behind)
+        return PointSensors(locate_sensors(query), step=query.step, behind=query.behind)
 
     @cached_property
     def temperatures(self) -> Floats:
@@ -122,7 +122,7 @@ def load_scene(
         )
     try:
         if sources is None:
-            free = None if standing_room(query).all() else standing_room(query)
+            free = None if find_standing_room(query).all() else find_standing_room(query)
             heat = query.intensity_max
             return draw_sources(sources_random or 0, query.grid, world, heat, free)
         scene = read_scene(sources, inf)  # anywhere yet: the header is looked at first
@@ -259,13 +259,13 @@ def make_yardstick(room: Room, round: Any) -> Yardstick | None:
     places = np.asarray(cell_places(query.grid)).reshape(cells, -1)
     longest = max(query.grid.shape) * cell_m(query.grid)
     return bayes_yardstick(
-        operator(query),
-        deviation(query, params_of(round)),
+        make_operator(query),
+        compute_deviation(query, params_of(round)),
         number,
         None,
         places / longest,
         float(heat[0]),
-        standing_room(query) if query.furniture else None,
+        find_standing_room(query) if query.furniture else None,
     )
 
 

@@ -20,7 +20,7 @@ from recovery.estimators import robust
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
 from recovery.maps.heatmap import Credible, Heatmap
-from recovery.thermal import Query, operator, plan, recover
+from recovery.thermal import Query, make_operator, plan, recover
 from recovery.thermal.seen import add_up
 from recovery.thermal.seen import make_seen as look
 
@@ -210,7 +210,7 @@ def in_a_plane(query: Query, heat: np.ndarray, trial: int, odd: float = 0.0) -> 
     asked = plan(query, ())
     params, world = params_of(asked), np.random.default_rng(trial)
     sigma = params.variance**0.5
-    felt = operator(query) @ heat * 2.0**params.exponent
+    felt = make_operator(query) @ heat * 2.0**params.exponent
     values = np.rint(felt + sigma * (odd + world.normal(size=len(felt)))).astype(int)
     return Release(asked, values.tolist(), len(values))
 

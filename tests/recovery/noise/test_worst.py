@@ -31,8 +31,8 @@ from recovery.noise.worst import (
     scan_spreads,
 )
 from recovery.thermal import Query, plan
-from recovery.thermal.noise import calibrate_query, operator, room
-from recovery.thermal.query import protected_cells
+from recovery.thermal.noise import calibrate_query, make_operator, make_room
+from recovery.thermal.query import count_protected_cells
 
 # The promise holds at the stated spread and at every longer one, wherever sensors stand.
 
@@ -42,11 +42,11 @@ SPARSE = Query(Grid((20, 1), 500), (10,), 0.01, (1, 1), walls="insulated")
 def worst(query: Query, exponent: int, spreads: int = 400) -> int:
     """The greatest squared change of the whole numbers sent, over a fine ladder of spreads."""
     length = query.grid.shape[0] * (query.grid.cell_mm / 1000 or 1 / query.grid.shape[0])
-    moved = list_distances(query.grid.shape, protected_cells(query))
+    moved = list_distances(query.grid.shape, count_protected_cells(query))
     return max(
         bound_whole_square(
             bound_shifts(
-                room(query).operator(spread), query.grid.shape, moved, query.intensity_max
+                make_room(query).operator(spread), query.grid.shape, moved, query.intensity_max
             ),
             exponent,
             query.step,
@@ -70,9 +70,9 @@ def test_heat_that_had_longer_is_hidden_too(query: Query, sigma: tuple[int, int]
     """Between two sensors fresh heat is hardly felt, and the noise for it was far too little."""
     made = calibrate_query(replace(query, sigma=sigma))
     fresh = calibrate(
-        operator(query),
+        make_operator(query),
         query.grid.shape,
-        protected_cells(query),
+        count_protected_cells(query),
         query.epsilon,
         query.delta,
         intensity_max=query.intensity_max,
@@ -89,7 +89,7 @@ def test_the_printed_formula_is_for_the_stated_spread_and_says_so() -> None:
     query = replace(SPARSE, delta=(1, 10), calibration="paper")
 
     made = calibrate_query(query)
-    same = calibrate(operator(query), (20, 1), 1, (1, 1), (1, 10), method="paper")
+    same = calibrate(make_operator(query), (20, 1), 1, (1, 1), (1, 10), method="paper")
     assert made == same
     assert "at the stated spread alone" in plan(query, ()).guarantee.unit
     assert "at the stated spread alone" not in plan(SPARSE, ()).guarantee.unit

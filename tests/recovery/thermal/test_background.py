@@ -17,12 +17,12 @@ from physics.sensors import to_grains
 from recovery import thermal
 from recovery.estimators.record import Seen
 from recovery.maps.heatmap import Heatmap, Unresolved
-from recovery.thermal import Query, operator, plan
-from recovery.thermal.seen import Levels, add_up, deviation, learn_empty_levels, make_seen
+from recovery.thermal import Query, make_operator, plan
+from recovery.thermal.seen import Levels, add_up, compute_deviation, learn_empty_levels, make_seen
 from recovery.thermal.vacancy import (
     F_K,
     Empty,
-    chance_of_nobody,
+    find_chance_of_nobody,
     judge,
     learn_causes,
     make_prior_belief,
@@ -153,10 +153,10 @@ QUERY = Query(
 PLANNED = plan(QUERY, [])
 assert PLANNED is not None
 EXPONENT = params_of(PLANNED).exponent
-NOISE_K = deviation(QUERY, params_of(PLANNED), 1)
+NOISE_K = compute_deviation(QUERY, params_of(PLANNED), 1)
 E_K = np.linspace(1.0, 3.0, STANDING)
 G_K = np.stack([np.linspace(0.2, 1.0, STANDING), np.linspace(0.5, -0.3, STANDING)], axis=1)
-SOMEBODY = 1.5 * operator(QUERY)[:, 4]
+SOMEBODY = 1.5 * make_operator(QUERY)[:, 4]
 
 
 def release(warmth_k: np.ndarray) -> Release:
@@ -200,10 +200,10 @@ def test_the_chance_of_nobody_is_that_of_an_integral_over_cells_and_powers() -> 
         ratio = np.exp(-(np.square(off).sum(0) - np.square(readings).sum()) / (2 * 0.3**2))
         odds = np.trapezoid(ratio, powers, axis=1).mean() / 4.0
 
-        assert chance_of_nobody(looked, 4.0) == pytest.approx(1 / (1 + odds), rel=1e-6)
+        assert find_chance_of_nobody(looked, 4.0) == pytest.approx(1 / (1 + odds), rel=1e-6)
     far = Seen(columns, 1e6 * columns[:, 0], 0.3, np.arange(7.0)[:, None], (1, 7))
-    assert chance_of_nobody(far, 4.0) == 0
-    assert chance_of_nobody(replace(far, readings=-far.readings), 4.0) == pytest.approx(1)
+    assert find_chance_of_nobody(far, 4.0) == 0
+    assert find_chance_of_nobody(replace(far, readings=-far.readings), 4.0) == pytest.approx(1)
 
 
 def test_errors_that_sensors_share_are_taken_apart_to_noise_of_each_alone() -> None:
@@ -214,7 +214,7 @@ def test_errors_that_sensors_share_are_taken_apart_to_noise_of_each_alone() -> N
     whole = np.diag(np.full(STANDING, NOISE_K**2 + 0.01)) + G_K @ G_K.T
     heat = np.zeros(12)
     heat[[2, 4]] = 0.5, 1.0
-    off = SOMEBODY - operator(QUERY) @ heat
+    off = SOMEBODY - make_operator(QUERY) @ heat
     white = (looked.readings - looked.operator @ heat) / looked.sigma
 
     assert white @ white == pytest.approx(off @ np.linalg.solve(whole, off), rel=1e-3)

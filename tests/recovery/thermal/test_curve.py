@@ -13,16 +13,16 @@ from physics.places import length_m
 from recovery.thermal.curve import (
     BLIND,
     WhatIf,
+    bound_presence_epsilon,
     compare_choices,
-    converter,
-    curve,
-    distances,
+    compute_curve,
     find_epsilon,
-    finer_step,
-    larger_epsilon,
-    presence,
+    find_finer_step,
+    find_larger_epsilon,
+    list_distances,
+    measure_converter,
 )
-from recovery.thermal.noise import calibrate_query, operator, room
+from recovery.thermal.noise import calibrate_query, make_operator, make_room
 from recovery.thermal.query import Query
 
 # What is said of other distances and of presence is true at every spread, not at one alone.
@@ -38,12 +38,12 @@ FULL = replace(CORRIDOR, step=Fraction(1))
 # One person after one minute and after twenty, in a corridor of ten metres: peaks of .09, 2 K.
 def test_a_step_of_a_kelvin_leaves_nothing_to_be_seen() -> None:
     """Fifty sensors that may all flip by a kelvin, and a source that warms none by a third."""
-    found, made = converter(FULL), calibrate_query(FULL)
+    found, made = measure_converter(FULL), calibrate_query(FULL)
 
     assert found.blinds
     # By hand: the two ends of the room over the noise of 24 readings.
     ends = max(
-        math.dist(operator(FULL)[:, 0], operator(FULL)[:, cell]) for cell in range(80)
+        math.dist(make_operator(FULL)[:, 0], make_operator(FULL)[:, cell]) for cell in range(80)
     ) * math.sqrt(24)
     right = 0.5 + 0.5 * math.erf(ends / made.sigma / 2 / math.sqrt(2))
     assert 0.5 < right <= found.right < BLIND < 0.99 < found.right_without
@@ -51,12 +51,12 @@ def test_a_step_of_a_kelvin_leaves_nothing_to_be_seen() -> None:
 
 def test_what_would_help_helps_and_the_half_of_it_would_not() -> None:
     """A step half as coarse, an epsilon twice as large: the first of each that will do."""
-    step, epsilon = finer_step(FULL), larger_epsilon(FULL)
+    step, epsilon = find_finer_step(FULL), find_larger_epsilon(FULL)
 
-    assert not converter(replace(FULL, step=step[0], behind=step[1])).blinds
-    assert converter(replace(FULL, step=2 * step[0], behind=2 * step[1])).blinds
-    assert not converter(replace(FULL, epsilon=epsilon)).blinds
-    assert converter(replace(FULL, epsilon=(epsilon[0], 2 * epsilon[1]))).blinds
+    assert not measure_converter(replace(FULL, step=step[0], behind=step[1])).blinds
+    assert measure_converter(replace(FULL, step=2 * step[0], behind=2 * step[1])).blinds
+    assert not measure_converter(replace(FULL, epsilon=epsilon)).blinds
+    assert measure_converter(replace(FULL, epsilon=(epsilon[0], 2 * epsilon[1]))).blinds
 
 
 SPARSE = Query(Grid((20, 1), 500), (10,), 0.01, (1, 1), walls="insulated")
@@ -88,7 +88,7 @@ def worst(query: Query, cells: int | None) -> float:
     ]
     greatest = 0.0
     for spread in np.geomspace(query.spread_m2, 4 * longest**2, 250):
-        heat = query.intensity_max * room(query).operator(spread)
+        heat = query.intensity_max * make_room(query).operator(spread)
         changes = (
             heat if cells is None else np.array([heat[:, i] - heat[:, j] for i, j in pairs]).T
         )
@@ -106,9 +106,9 @@ def truly(query: Query, cells: int | None) -> float:
 @pytest.mark.parametrize("query", ROOMS)
 def test_no_row_of_the_curve_is_below_the_truth(query: Query) -> None:
     """Every pair of cells within the distance, at two hundred and fifty spreads."""
-    rows = curve(query)
+    rows = compute_curve(query)
 
-    assert [row.cells for row in rows] == list(distances(query))
+    assert [row.cells for row in rows] == list(list_distances(query))
     for row in rows:
         assert truly(query, row.cells) <= row.epsilon <= 1.01 * truly(query, row.cells) + 0.01
         assert row.right >= dp_accounting_right(worst(query, row.cells)) - 1e-12
@@ -124,14 +124,14 @@ def test_presence_is_not_below_the_truth(query: Query) -> None:
     """It is the first number that is printed, and must not flatter."""
     true = truly(query, None)
 
-    assert true <= presence(query) <= 1.01 * true + 0.01
+    assert true <= bound_presence_epsilon(query) <= 1.01 * true + 0.01
 
 
 @pytest.mark.parametrize("query", ROOMS)
 def test_at_the_protected_distance_it_is_what_was_promised(query: Query) -> None:
     """The curve and the calibration count the same whole numbers."""
     own = round((query.protect_distance_m or 0.5) / 0.5)
-    (row,) = curve(query, (own,))
+    (row,) = compute_curve(query, (own,))
 
     assert find_epsilon(query, calibrate_query(query)) == pytest.approx(
         calibrate_query(query).epsilon, rel=1e-9

@@ -11,10 +11,10 @@ import pytest
 from edge.core.records import Grid
 from recovery import thermal
 from recovery.thermal import Query, calibrate_query
-from recovery.thermal.curve import curve
+from recovery.thermal.curve import compute_curve
 from recovery.thermal.guarantee import promise
-from recovery.thermal.noise import bound_drift, make_follower, raise_square
-from recovery.thermal.query import protected_cells
+from recovery.thermal.noise import bound_drift, bound_square_with_levels, make_follower
+from recovery.thermal.query import count_protected_cells
 
 ROOM = Query(
     Grid((40, 1), 100),
@@ -68,17 +68,17 @@ def test_the_bound_holds_for_sensors_that_feel_a_move_differently() -> None:
         apart = world.integers(0, 30, world.integers(1, 9))
         square, way = int((apart**2).sum()), Fraction(int(world.integers(0, 60)), 4)
         each = bound_drift(int(apart.max()), way)
-        bound = raise_square(square, len(apart), way)
+        bound = bound_square_with_levels(square, len(apart), way)
 
         assert ((apart + each) ** 2).sum() <= bound
-    assert raise_square(9 * 25, 9, Fraction(2)) == 9 * (5 + 4) ** 2
+    assert bound_square_with_levels(9 * 25, 9, Fraction(2)) == 9 * (5 + 4) ** 2
 
 
 def test_what_is_told_of_distances_counts_the_level_too() -> None:
     """At the protected distance that is what was promised, and a chance of the same noise."""
     query = following(Fraction(1, 100))
     made = calibrate_query(query)
-    (row,) = curve(query, [protected_cells(query)])
+    (row,) = compute_curve(query, [count_protected_cells(query)])
     apart = math.sqrt(made.sensitivity_squared * query.readings / made.variance)
 
     assert 0.9 < row.epsilon <= 1
@@ -89,7 +89,7 @@ def test_what_is_told_of_distances_counts_the_level_too() -> None:
 def test_a_finer_grain_shows_no_more_than_a_device_prices(way: Fraction) -> None:
     """A forged Round may ask in finer grains, and the device knows the planned square alone."""
     for apart, sensors in ((1, 1), (7, 6), (60, 3)):
-        priced = raise_square(sensors * apart**2, sensors, way)
+        priced = bound_square_with_levels(sensors * apart**2, sensors, way)
         fine = [
             sensors * (apart * 2**k + bound_drift(apart * 2**k, way * 2**k)) ** 2 for k in range(9)
         ]

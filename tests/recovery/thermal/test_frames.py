@@ -17,7 +17,7 @@ from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.thermal import Query, plan
 from recovery.thermal import recover as recover_still
-from recovery.thermal.frames import fit_blur, people, recover
+from recovery.thermal.frames import count_people, fit_blur, recover
 
 Floats = NDArray[np.float64]
 
@@ -95,7 +95,7 @@ def test_with_next_to_no_noise_all_are_counted_and_found(places: list[tuple[int,
     release = released(frame, query, rng)
     found = recover(query, [release])
 
-    assert people(query, [release], HEAT).sum() == len(places)
+    assert count_people(query, [release], HEAT).sum() == len(places)
     assert isinstance(found, Heatmap)
     if places:
         assert earth_movers(truth(places), found.mass, normalise=True) < 0.06
@@ -137,7 +137,9 @@ def test_the_warmth_of_the_whole_room_changes_nothing() -> None:
     assert isinstance(here, Heatmap)
     assert isinstance(there, Heatmap)
     assert there.mass == pytest.approx(here.mass, abs=1e-5)
-    assert np.array_equal(people(query, [release], HEAT), people(query, [warmer], HEAT))
+    assert np.array_equal(
+        count_people(query, [release], HEAT), count_people(query, [warmer], HEAT)
+    )
     assert isinstance(plain, Unresolved) or plain.total > 2 * there.total
 
 
@@ -147,7 +149,8 @@ def test_hardly_anybody_is_seen_in_an_empty_room(epsilon: int) -> None:
     query, rng = replace(QUERY, epsilon=(epsilon, 1)), Tape(b"empty")
     world = np.random.default_rng(6)
     seen = [
-        people(query, [released(recorded([], world), query, rng)], HEAT).sum() for _ in range(60)
+        count_people(query, [released(recorded([], world), query, rng)], HEAT).sum()
+        for _ in range(60)
     ]
 
     assert np.mean(np.array(seen) > 0) <= 0.1

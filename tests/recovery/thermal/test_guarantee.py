@@ -13,9 +13,9 @@ from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_delta, zcdp_epsilon
 from recovery.noise.tables import bound_sampler_distance
 from recovery.thermal import Query, calibrate_query, guarantee, plan
-from recovery.thermal.curve import curve, presence
-from recovery.thermal.guarantee import compute_true_promise, delta_of_prices, exact_delta
-from recovery.thermal.search import make_parted
+from recovery.thermal.curve import bound_presence_epsilon, compute_curve
+from recovery.thermal.guarantee import compute_true_promise, find_exact_delta, find_price_delta
+from recovery.thermal.search import make_corridor_response
 from tests.recovery.thermal.test_noise import asking
 
 PLANE = Query(Grid((8, 8), 500), (8, 8), 0.3, (1, 1), sampler="table")
@@ -32,7 +32,9 @@ def planned(query: Query) -> Round:
 @pytest.mark.parametrize("through_walls", [True, False])
 def test_a_promise_on_foot_says_that_the_room_is_not_hidden(through_walls: bool) -> None:
     """Who is beyond a wall is told from who is before it, unless walls are passed in counting."""
-    made = planned(asking(replace(make_parted(), through_walls=through_walls))).guarantee
+    made = planned(
+        asking(replace(make_corridor_response(), through_walls=through_walls))
+    ).guarantee
 
     assert ("in which of the rooms" in made.unprotected) is not through_walls
     assert ("never through a wall" in made.neighbours) is not through_walls
@@ -106,7 +108,7 @@ def test_what_delta_does_not_pay_for_is_refused(changes: dict[str, object], word
 def test_where_a_promise_for_a_longer_way_ends_infinity_is_told() -> None:
     """As far as delta pays it is told as for exact noise, and never less."""
     exact = replace(LINE, sampler="exact")
-    rows = list(zip(curve(LINE), curve(exact), strict=True))
+    rows = list(zip(compute_curve(LINE), compute_curve(exact), strict=True))
 
     ends = [math.isinf(mine.epsilon) for mine, _ in rows]
     assert ends == sorted(ends)
@@ -114,8 +116,8 @@ def test_where_a_promise_for_a_longer_way_ends_infinity_is_told() -> None:
     for mine, theirs in rows:
         assert mine.epsilon >= theirs.epsilon * 0.9999
         assert mine.right == pytest.approx(theirs.right, abs=1e-3)
-    assert math.isinf(presence(LINE))
-    assert 50 < presence(exact) < math.inf
+    assert math.isinf(bound_presence_epsilon(LINE))
+    assert 50 < bound_presence_epsilon(exact) < math.inf
 
 
 def test_prices_add_up_at_the_delta_that_is_left() -> None:
@@ -123,9 +125,9 @@ def test_prices_add_up_at_the_delta_that_is_left() -> None:
     asked, made = planned(LINE), calibrate_query(LINE)
     total = LINE.readings * Fraction(*made.rho)
 
-    assert Fraction(*exact_delta(LINE)) == Fraction(99, 100) / 100000
-    assert delta_of_prices(asked) == pytest.approx(0.99e-5, rel=1e-12)
-    assert zcdp_epsilon(total, delta_of_prices(asked)) <= 8
-    assert delta_of_prices(planned(replace(LINE, sampler="exact"))) == 1e-5
+    assert Fraction(*find_exact_delta(LINE)) == Fraction(99, 100) / 100000
+    assert find_price_delta(asked) == pytest.approx(0.99e-5, rel=1e-12)
+    assert zcdp_epsilon(total, find_price_delta(asked)) <= 8
+    assert find_price_delta(planned(replace(LINE, sampler="exact"))) == 1e-5
     other = asked._replace(mechanism="other")
-    assert delta_of_prices(other) == 1e-5
+    assert find_price_delta(other) == 1e-5

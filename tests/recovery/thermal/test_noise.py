@@ -10,15 +10,15 @@ import pytest
 from edge.core.records import Grid
 from physics.response import Response
 from recovery.thermal import plan
-from recovery.thermal.curve import curve, presence_square
+from recovery.thermal.curve import bound_presence_square, compute_curve
 from recovery.thermal.noise import (
     calibrate_query,
     describe_spread_fault,
-    room,
+    make_room,
     spreads_beyond_room,
 )
-from recovery.thermal.query import Query, protected_cells
-from recovery.thermal.search import make_parted
+from recovery.thermal.query import Query, count_protected_cells
+from recovery.thermal.search import make_corridor_response
 
 # What a query says beside a room's own response, and who comes or goes in such a room.
 
@@ -38,7 +38,7 @@ def asking(made: Response, **others: object) -> Query:
 
 def test_nothing_but_the_noise_that_is_stated_makes_it_narrower() -> None:
     """Every field that has to do with noise, and the sigma that each comes to."""
-    query = asking(make_parted(), readings=3)
+    query = asking(make_corridor_response(), readings=3)
     plain = calibrate_query(query)
     for change in (
         {"keyholder": True},
@@ -69,7 +69,7 @@ ROOMS = [
 @pytest.mark.parametrize(("spread_m2", "said"), [(1e-12, "stand"), (1e9, "evened out")])
 def test_the_spread_that_is_offered_would_do(query: Query, spread_m2: float, said: str) -> None:
     """Too short and too long are opposite faults; both ends of the range mend either."""
-    bad = room(replace(query, spread_m2=spread_m2))
+    bad = make_room(replace(query, spread_m2=spread_m2))
     fault = describe_spread_fault(bad)
     offered = re.search(r"spread_m2 from ([\d.e-]+) to ([\d.e-]+)", fault)
 
@@ -80,7 +80,7 @@ def test_the_spread_that_is_offered_would_do(query: Query, spread_m2: float, sai
     for spread in map(float, offered.groups()):
         made = calibrate_query(replace(query, spread_m2=spread))
         assert made.sensitivity > 1e-3
-        assert not spreads_beyond_room(room(replace(query, spread_m2=spread)))
+        assert not spreads_beyond_room(make_room(replace(query, spread_m2=spread)))
 
 
 # A converter behind the one that is seen, whose counts flip on all sensors at once too.
@@ -93,7 +93,7 @@ FAINT = 1e-6  # of a source's strength: what it moves is nothing, but for the co
     [
         replace(LINE, sensors=(3,), intensity_max=FAINT),
         replace(LINE, intensity_max=FAINT, grid=Grid((12, 8), 500), sensors=(6, 4)),
-        asking(make_parted(), intensity_max=FAINT),
+        asking(make_corridor_response(), intensity_max=FAINT),
     ],
 )
 def test_a_converter_behind_flips_every_sensor_by_its_count_as_well(query: Query) -> None:
@@ -103,13 +103,13 @@ def test_a_converter_behind_flips_every_sensor_by_its_count_as_well(query: Query
     made = calibrate_query(both)
     flipped = math.prod(query.sensors) * math.ceil((step + behind) * 2**made.exponent) ** 2
 
-    assert made.sensitivity_squared == flipped == presence_square(both, made)
+    assert made.sensitivity_squared == flipped == bound_presence_square(both, made)
     assert made.step == math.ceil((step + behind) * 2**made.exponent)
     little = calibrate_query(replace(lone, behind=Fraction(1, 250)))
     assert little.step == math.ceil(step * 2**little.exponent)  # in whole steps no move shows more
     alone = calibrate_query(lone)
     assert alone.sensitivity_squared < flipped * 4.0 ** (alone.exponent - made.exponent) / 100
-    (moved,) = curve(both, [protected_cells(both)])
+    (moved,) = compute_curve(both, [count_protected_cells(both)])
     assert moved.epsilon == pytest.approx(made.epsilon, rel=0.01)
 
 
@@ -122,9 +122,9 @@ def test_the_printed_formula_is_held_to_a_converter_behind_too() -> None:
 
     assert one.exponent == two.exponent
     assert two.sensitivity_squared > one.sensitivity_squared
-    assert presence_square(both, two) > presence_square(lone, one)
-    cells = [protected_cells(both)]
-    assert curve(both, cells)[0].epsilon > curve(lone, cells)[0].epsilon
+    assert bound_presence_square(both, two) > bound_presence_square(lone, one)
+    cells = [count_protected_cells(both)]
+    assert compute_curve(both, cells)[0].epsilon > compute_curve(lone, cells)[0].epsilon
     # The promise names both, and one alone by itself: databases hold charges of one promise.
     said = [plan(query, ()).guarantee.neighbours for query in (lone, both)]
     assert "whole steps of 1/100 K, " in said[0]
@@ -140,4 +140,4 @@ def test_the_printed_formula_is_held_to_a_converter_behind_too() -> None:
 def test_another_room_than_that_of_the_response_is_refused(name: str, value: object) -> None:
     """Cells of another size would be further apart, or nearer, than what is promised."""
     with pytest.raises(ValueError, match=f"{name} is .* beside the response of a room"):
-        asking(make_parted(), **{name: value})
+        asking(make_corridor_response(), **{name: value})

@@ -8,7 +8,7 @@ import pytest
 
 from edge.core.records import Grid
 from recovery.thermal import plan
-from recovery.thermal.query import Query, protected_cells
+from recovery.thermal.query import Query, count_protected_cells
 
 LINE = Query(Grid((100, 1), 0), (50,), 0.05, (1, 1))
 ROOM = Query(Grid((40, 24), 250), (8, 8), 0.5, (1, 1))
@@ -32,7 +32,7 @@ def test_a_part_of_a_cell_is_protected_as_a_whole_one(
     query: Query, distance: float | None, cells: int
 ) -> None:
     """Rounding down would protect less than was asked; floats must not round up a cell."""
-    assert protected_cells(replace(query, protect_distance_m=distance)) == cells
+    assert count_protected_cells(replace(query, protect_distance_m=distance)) == cells
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from physics.rooms.respond import Stretch, compute_pulses, compute_response
 from recovery.estimators.table import estimate
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, calibrate_query, plan, recover
-from recovery.thermal.noise import room as kernel_room
+from recovery.thermal.noise import make_room as kernel_room
 from recovery.thermal.seen import add_up, make_seen
 
 STEP_S = 30.0

@@ -17,7 +17,7 @@ from physics.sensors import to_grains
 from recovery.distance import earth_movers
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.sparse import minimise_l1
-from recovery.thermal import Query, operator, plan, recover
+from recovery.thermal import Query, make_operator, plan, recover
 
 LINE = Query(Grid((40, 1), 0), (25,), 0.02, (1, 1), estimator="l1")
 CORRIDOR = Query(
@@ -45,7 +45,7 @@ def readings_of(query: Query, heat: np.ndarray):
 
     def readings(planned):
         exponent = Params(*planned.params).exponent
-        values = to_grains(operator(query) @ heat, exponent, query.step)
+        values = to_grains(make_operator(query) @ heat, exponent, query.step)
         return [Reading(sensor, (value,)) for sensor, value in enumerate(values)]
 
     return readings
@@ -129,7 +129,7 @@ def test_a_key_holder_is_promised_nothing() -> None:
 def test_no_scene_within_the_assumptions_is_clamped(query: Query) -> None:
     """As many sources as allowed, as strong as allowed, wherever they stand."""
     params = Params(*plan(query, ()).params)
-    warmest = query.sources_max * query.intensity_max * operator(query).max()
+    warmest = query.sources_max * query.intensity_max * make_operator(query).max()
 
     assert max(to_grains([warmest], params.exponent, query.step)) <= params.high
     assert params.low == -params.high
@@ -154,7 +154,7 @@ def test_heat_that_spread_longer_is_not_clamped_either() -> None:
     places = cell_places(query.grid), sensor_places(query.sensors, query.grid)
     later = [forward(*places, 0.004 * 1.003**k, "none", 3.0).max() for k in range(2000)]
 
-    assert max(later) > 1.1 * operator(query).max()
+    assert max(later) > 1.1 * make_operator(query).max()
     assert math.ldexp(query.sources_max * max(later), params.exponent) <= params.high
 
 
@@ -176,7 +176,7 @@ def test_the_radius_holds_the_truth_as_often_as_it_says() -> None:
                 radius = _radius(query)
             grain = 2.0 ** -Params(*planned.params).exponent
             sent = np.array(edge.mechanisms.thermal.release(planned, payloads, rng).values) * grain
-            inside += float(np.linalg.norm(sent - operator(query) @ heat)) <= radius
+            inside += float(np.linalg.norm(sent - make_operator(query) @ heat)) <= radius
         kept[name] = inside / 300
 
     assert kept["l1"] == pytest.approx(0.95, abs=0.035)
@@ -195,7 +195,7 @@ def _radius(query: Query) -> float:
 def test_silent_sensors_are_left_out() -> None:
     """Lost frames cost sharpness, not the map; a lost sensor costs its row."""
     query = replace(LINE, epsilon=(1000, 1), readings=2)
-    warmth = list(operator(query) @ scene(query, 20))
+    warmth = list(make_operator(query) @ scene(query, 20))
     gaps = [None if sensor % 5 == 0 else value for sensor, value in enumerate(warmth)]
     lost = [None if sensor % 5 < 2 else value for sensor, value in enumerate(warmth)]
     found = recover(query, [told(query, gaps), told(query, lost, number=2)])
@@ -207,7 +207,7 @@ def test_silent_sensors_are_left_out() -> None:
 def test_a_sensor_heard_once_weighs_less_than_one_heard_nine_times() -> None:
     """The map is that of readings in units of each sensor's own noise."""
     query = replace(LINE, epsilon=(40, 1), readings=9)
-    warmth = operator(query) @ scene(query, 12, 30)
+    warmth = make_operator(query) @ scene(query, 12, 30)
     warmth[12:] += np.tile([0.4, -0.3, 0.2, -0.4], 4)[:13]
     rarely = [*warmth[:12], *[None] * 13]
     found = recover(query, [told(query, list(warmth)), *[told(query, rarely)] * 8])
@@ -217,7 +217,7 @@ def test_a_sensor_heard_once_weighs_less_than_one_heard_nine_times() -> None:
     grain = 2.0**-params.exponent
     unit = np.sqrt(params.variance * grain**2 / times + grain**2 / 12)
     quantile = math.sqrt(37.65248)  # of chi-square with 25 degrees of freedom, 95 in a hundred
-    by_hand = minimise_l1(operator(query) / unit[:, None], warmth / unit, quantile)
+    by_hand = minimise_l1(make_operator(query) / unit[:, None], warmth / unit, quantile)
 
     assert found.mass[0] == pytest.approx(by_hand.heat / by_hand.objective, abs=5e-3)
     assert found.total == pytest.approx(by_hand.objective, rel=1e-3)

@@ -15,7 +15,7 @@ from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
 from recovery.estimators.verdict import join, judge
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
-from recovery.thermal import Query, certify_shares, operator, plan, recover
+from recovery.thermal import Query, certify_shares, make_operator, plan, recover
 from recovery.thermal.seen import _chance_of, add_up, drop_weights, find_clamped, make_seen
 
 # A map says which sensors lie, which stand at their clamp, and when there is too much noise.
@@ -34,7 +34,7 @@ def readings(world: np.random.Generator, sources: int, times: float = 1.0) -> np
     """What sensors send of so many sources, with so many times the noise."""
     heat = np.zeros(60)
     heat[world.choice(60, sources, replace=False)] = 1
-    warmth = np.clip(operator(LINE) @ heat, PARAMS.low * GRAIN, PARAMS.high * GRAIN)
+    warmth = np.clip(make_operator(LINE) @ heat, PARAMS.low * GRAIN, PARAMS.high * GRAIN)
     return np.asarray(warmth + times * SIGMA * world.normal(size=30))
 
 
@@ -125,7 +125,7 @@ def test_where_all_is_as_stated_hardly_anything_is_said() -> None:
 
 def test_the_chance_of_the_clamp_is_how_often_drawn_noise_and_sources_come_there() -> None:
     """At edges that noise alone often reaches, and at those that take a source as well."""
-    world, felt, noise = np.random.default_rng(9), operator(LINE), np.linspace(0.8, 2.0, 30)
+    world, felt, noise = np.random.default_rng(9), make_operator(LINE), np.linspace(0.8, 2.0, 30)
     heats = np.zeros((20_000, 60))
     for heat in heats:
         sources = world.integers(LINE.sources_max + 1)
@@ -143,7 +143,7 @@ def test_one_source_next_to_a_sensor_is_at_no_clamp() -> None:
     query = replace(LINE, sources_max=1, sources=1)
     planned = plan(query, ())
     params = params_of(planned)
-    warmth = operator(query)[:, 30] * 2.0**params.exponent
+    warmth = make_operator(query)[:, 30] * 2.0**params.exponent
     release = Release(planned, [round(float(one)) for one in warmth], 30)
 
     assert max(release.values) > params.high - 4 * params.variance**0.5
@@ -162,7 +162,13 @@ def test_an_estimator_asked_by_itself_looks_as_well() -> None:
     """Readings in another unit, and noise of fifty sigma, are no estimate."""
     places = (np.arange(60)[:, None] + 1) / 60
     seen = Seen(
-        operator(LINE), operator(LINE)[:, 9], SIGMA, places, (1, 60), Prior(1, 2), upper=1.0
+        make_operator(LINE),
+        make_operator(LINE)[:, 9],
+        SIGMA,
+        places,
+        (1, 60),
+        Prior(1, 2),
+        upper=1.0,
     )
     noise = 50 * SIGMA * np.random.default_rng(5).normal(size=30)
     odd = estimate("auto", replace(seen, readings=noise))

@@ -27,7 +27,7 @@ from gateway.mechanisms.thermal.granting import convert_budget_to_epsilon, make_
 from gateway.mechanisms.thermal.words import compute_guess_curve, describe_promise
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, plan
-from recovery.thermal.curve import curve
+from recovery.thermal.curve import compute_curve
 
 ROOT, SITE_KEY = bytes(32), bytes(range(32))
 QUERY = Query(
@@ -190,7 +190,7 @@ def test_the_chance_is_that_of_the_best_test() -> None:
     It is rounded up.
     """
     chance = float(ndtr(1 / (2 * 3.7306)))
-    told, exact = compute_guess_curve(LINE), curve(LINE)
+    told, exact = compute_guess_curve(LINE), compute_curve(LINE)
 
     assert f"away {math.ceil(1000 * chance) / 10}% of the time" in _said(LINE)
     assert told[0] == pytest.approx((0.01, chance), abs=1e-4)
