@@ -87,9 +87,8 @@ class Parts:
         self.led = light
         self.machine = machine
         self.client = assemble.client_of(config)
-        self.follower = assemble.follower_of(
-            config
-        )  # before the budget: what is wrong costs no boot
+        # Before the budget: what is wrong costs no boot.
+        self.follower = assemble.follower_of(config)
         self.ring = assemble.ring_of(config, folder)
         self.clock = Clock()
         key, wake_s = config.identity.state_key, config.wake_s

@@ -6,6 +6,9 @@ The host's: no device loads this.
 from ..core.budget import COUNT, Copies, objection
 from ..core.entropy import check_key
 
+# What a deployment asks of a device for the life of its key: in its file and in its config alike.
+ASKED = ("tables", "mechanism", "plane", "following")
+
 
 def provision(slots, state_key, chain, limits, window=b""):
     """Write the first record of a newly enrolled device into every slot, on the host.

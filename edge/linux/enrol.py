@@ -17,13 +17,12 @@ from ..board.config import DRIVER, check, pack
 from ..board.drivers import NAMES, find_steps
 from ..core.budget import COUNT, Files, Limits
 from ..core.compat import write_durably
-from ..host.enrol import Ram, provision, shows_more
+from ..host.enrol import ASKED, Ram, provision, shows_more
 from ..mechanisms import find_reads
 from . import uart
 from .place import CONFIG, computer_numbers, lock_folder
 
 WORDS = ("name", "sensor", "sensors", "mode", "mac_key", "config_key", "state_key", "key_id")
-OPTIONAL = ("tables", "mechanism", "plane", "central", "seal_key", "following")
 
 
 def enrol(path, folder, driver):
@@ -52,7 +51,7 @@ def enrol(path, folder, driver):
     told = {word: row.get(word) for word in WORDS}
     told["site"], told["site_key"] = body.get("site"), body.get("site_key")
     told["link"], told["driver"] = row.get("link"), driver
-    for word in OPTIONAL:
+    for word in (*ASKED, "central", "seal_key"):
         if row.get(word):
             told[word] = row[word]
     config = check(told, path)

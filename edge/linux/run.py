@@ -125,6 +125,7 @@ def main(arguments):
         config = load(path)
         sensor = sensor_of(config)
         assemble.client_of(config)  # its certificate is read now
+        assemble.follower_of(config)  # before the budget: what is wrong costs no boot
     except (OSError, ValueError) as why:
         sys.stderr.write("heatveil: %s\n" % why)
         return 2

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from edge.core.budget import COUNT, Limits
 from edge.core.entropy import Identity
-from edge.host.enrol import Ram, provision
+from edge.host.enrol import ASKED, Ram, provision
 
 from ...faults import OperatorFault
 from ...mechanisms import USUAL, find_mechanism
@@ -26,7 +26,6 @@ from ..enrol import keyfile
 from ..enrol.enrol import HOLDS, make_identity
 
 LINK = "the link of one device"  # as `enrol.save_link_file` writes it
-MORE = ("tables", "mechanism", "plane", "window", "steps", "following")
 HANDED = "what is left of one device's file"
 MARKS, MARKED = "boards.json", "which board each device's keys went to"  # beside the devices file
 
@@ -183,7 +182,7 @@ def _read_held(path: Path, what: str, site: str, name: str) -> BoardFile:
         who = make_identity([*ours, keyfile.parse_key(row, "key_id", 4)], row)
         chain = keyfile.parse_key(row, "chain") if what == HOLDS else b""
         chip = str(row.get("chip", ""))
-        more = {word: row[word] for word in MORE if word in row}
+        more = {word: row[word] for word in (*ASKED, "window", "steps") if word in row}
         return BoardFile(path, who, Limits(*row["limits"]), dict(row["link"]), chain, chip, more)
 
     _, rows = keyfile.read_key_file(path, what, site, make)

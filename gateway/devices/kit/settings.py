@@ -29,6 +29,7 @@ from typing import Any
 from edge.board import config, drivers
 from edge.core.entropy import Tape
 from edge.core.wire import topic
+from edge.host.enrol import ASKED
 from edge.mechanisms import module_of
 from edge.mechanisms.secure_sum import read_roster
 
@@ -253,7 +254,7 @@ def make_board_config(held: BoardFile, own: dict[str, Any]) -> bytes:
     body: dict[str, Any] = {
         key: item.hex() if isinstance(item, bytes) else item for key, item in who.items()
     }
-    asked = {word: said for word, said in held.more.items() if word not in ("window", "steps")}
+    asked = {word: said for word, said in held.more.items() if word in ASKED}
     body |= {"link": held.link, **own, **asked}
     if isinstance(driver := body.get("driver"), dict):
         body["driver"] = {key: item for key, item in driver.items() if key != "file"}

@@ -222,6 +222,21 @@ def test_a_computer_has_the_level_of_its_enrolment(
     assert level.subtract((1000,), 8) == (872,)
 
 
+def test_a_level_that_is_none_costs_no_boot(
+    device_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be the same at the next start, and each start takes a part of the budget."""
+    body = json.loads(device_file.read_text())
+    body["devices"][0]["following"] = [1, 2, 0]
+    device_file.write_text(json.dumps(body))
+    home = folder_of(device_file, SimpleNamespace(port=1), "tmp117")
+    before = Path(home, "budget.0").read_bytes()
+
+    assert run.main([home]) == 2
+    assert "at least 1" in capsys.readouterr().err
+    assert Path(home, "budget.0").read_bytes() == before
+
+
 @pytest.mark.parametrize("clock", ["usual", "raw"])
 def test_a_window_ages_by_a_counter_that_no_time_server_changes(
     device_file: Path, host: Any, monkeypatch: pytest.MonkeyPatch, clock: str

@@ -125,6 +125,12 @@ def test_a_device_is_given_what_it_loads_and_nothing_of_other_kinds(had, there, 
     assert [word for word in absent if f"{word}.py" in names] == []
 
 
+def test_a_release_holds_what_any_enrolment_loads() -> None:
+    """One release goes to all boards: one with a level that follows would start no more."""
+    found = bundle.pick_release_modules("thermal")
+    assert {f"edge/core/{name}.py" for name in ("background", "table", "window")} <= set(found)
+
+
 INSTALL = """
 import mip
 mip.install("http://127.0.0.1:%d/package.json", target=%r, mpy=False)

@@ -118,6 +118,21 @@ def test_a_level_follows_by_what_its_enrolment_was_priced_for(tmp_path: Path) ->
     assert "less noise" in thermal_half.objection(recorded, held.identity, held.limits, 0)
 
 
+@pytest.mark.parametrize("plane", [None, [1, 2, 3, 4, 5, 6, 7, 8]])
+def test_a_new_link_leaves_the_rest_of_a_board_s_file(
+    tmp_path: Path, plane: list[int] | None
+) -> None:
+    """Its level and its tables are what its limits are made for."""
+    following = 'background = "following"\nslew = "1/64"'
+    deployment, _, held = enrolled(tmp_path, True, following)
+    boardfile.replace_link_or_plane(held, {"host": "elsewhere"}, plane)
+    again = boardfile.load_board_file(held.path, deployment.site.name, "wall")
+
+    asked = {**held.more, "plane": plane} if plane else held.more
+    assert held.more.keys() == {"tables", "following"}
+    assert again == held._replace(link={"host": "elsewhere"}, more=asked)
+
+
 def test_a_copy_of_its_file_makes_no_second_device(tmp_path: Path) -> None:
     """Wherever the copy lies, and though it says that nobody took it; its own board goes on."""
     deployment, _, held = enrolled(tmp_path, False)
