@@ -61,7 +61,7 @@ def calibrate(
     if hours:
         notes.append(
             f"Beware: rounds open {hours} alone, and what readings take is told in open hours: by "
-            "the wall's clock it is longer."
+            "the wall's clock it is longer. Other windows and cadences are told of rounds all day."
         )
     if made.lines:
         typer.echo("\n".join([*made.lines, *([] if as_json else notes)]))

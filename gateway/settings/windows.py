@@ -5,6 +5,7 @@ spent is counted for up to `bound_span_s` of the device's own uptime, a little m
 window.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from math import ceil, floor
 from typing import TYPE_CHECKING, Any
@@ -39,27 +40,35 @@ def count_answers(window_h: int, every_s: float, hours: str | None = None) -> in
             nothing of it: where more opens, as when a clock is set, they refuse what is too much.
 
     >>> count_answers(24, 3600), count_answers(24, 86_400), count_answers(24, 3600, "08:00-18:00")
-    (26, 2, 13)
+    (26, 2, 14)
     """
     span_s = bound_span_s(window_h)
     most = floor(span_s / every_s) + 1
     if hours is None:
         return most
     # One day's hours hold so many; days that begin within them cut them in two, which hold one
-    # more together.
+    # more together. And when the clock on the wall is set, in spring or in autumn, an hour more.
     daily = ceil(parse_hours(hours).length_s / every_s)
     days, rest_s = divmod(span_s, DAY_S)
     within = days * daily + (days > 0) + min(floor(rest_s / every_s) + 1, daily + 1)
-    return min(most, within)
+    return min(most, within + ceil(HOUR_S / every_s))
 
 
-def find_least_every_s(window_h: int, readings: int) -> int:
+def find_least_every_s(window_h: int, readings: int, hours: str | None = None) -> int:
     """Return the seconds from round to round at which so many readings last for ever.
+
+    Args:
+        hours: as for `count_answers`.
 
     >>> find_least_every_s(24, 24), count_answers(24, find_least_every_s(24, 24))
     (3826, 24)
     """
-    return bound_span_s(window_h) // readings + 1
+    lasting = range(1, bound_span_s(window_h) // readings + 2)  # the last of them all day long
+    return lasting[
+        bisect_left(
+            lasting, True, key=lambda every_s: count_answers(window_h, every_s, hours) <= readings
+        )
+    ]
 
 
 def make_window_record(deployment: "Deployment", limits: Any, *, spent: bool = False) -> bytes:
@@ -81,7 +90,10 @@ def make_window_record(deployment: "Deployment", limits: Any, *, spent: bool = F
 
 
 def list_cadences(window_h: int) -> Iterator[dict[str, int]]:
-    """Yield other windows and cadences, and how many answers share a window: rows of a trade."""
+    """Yield other windows and cadences, and how many answers share a window: rows of a trade.
+
+    All of rounds at all hours: the queries of those who ask know nothing of `[rounds] hours`.
+    """
     for hours in sorted({8, 24, 168, window_h}):
         for every_s in (900, HOUR_S, 4 * HOUR_S):
             if every_s <= HOUR_S * hours:
@@ -122,7 +134,7 @@ def check_rounds_last(deployment: "Deployment") -> None:
             f"[privacy] readings = {readings} share what is promised for {hours} h, and devices "
             f"count an answer for up to {bound_span_s(hours) / HOUR_S:.4g} h of their own uptime: "
             f"asked every {every_s:g} s{within} they would be out of budget part of the time. "
-            f"Set {more}[rounds] every_s = {find_least_every_s(hours, readings)}"
+            f"Set {more}[rounds] every_s = {find_least_every_s(hours, readings, open_h)}"
         )
     if (keep := deployment.store.keep_days) and keep * DAY_S < bound_span_s(hours):
         raise ValueError(

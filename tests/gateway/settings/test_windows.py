@@ -1,6 +1,8 @@
 """A promise for a window of hours: what a deployment may ask for, and what devices are given."""
 
+import math
 import re
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +15,7 @@ from gateway.cli import check
 from gateway.cli.records import ledger
 from gateway.devices.enrol.check import check_budget_window
 from gateway.faults import OperatorFault
-from gateway.mechanisms import explain_idle_readings, find_mechanism
+from gateway.mechanisms import find_mechanism
 from gateway.service.ledger import (
     Charge,
     Ledger,
@@ -162,36 +164,80 @@ def test_a_cadence_that_is_planned_is_paid_for_and_one_more_answer_would_not_be(
     assert windows.count_answers(hours, windows.find_least_every_s(hours, count)) <= count
 
 
-@pytest.mark.parametrize("open_from", ["08:00-18:00", "22:00-06:30", "12:00-12:30"])
-@pytest.mark.parametrize("window_h", [8, 24, 36])
+@pytest.mark.parametrize("open_from", ["08:00-18:00", "22:00-06:30", "12:00-12:30", "01:00-04:00"])
+@pytest.mark.parametrize("window_h", [8, 24, 36, 168])
 def test_hours_count_what_they_let_open_and_never_less(window_h: int, open_from: str) -> None:
-    """A round as soon as hours and cadence let it, whenever a window begins: none goes unpaid."""
-    length_s = parse_hours(open_from).length_s
+    """A round as soon as hours and cadence let it, whenever a window begins: none goes unpaid.
+
+    Nor where the clock on the wall goes from two to three in a night, or from three to two.
+    """
+    hours, span_s = parse_hours(open_from), windows.bound_span_s(window_h)
+    length_s = 60 * sum(hours.contains(NOON + timedelta(minutes=at)) for at in range(1440))
+    turns = [(0, 0)]
+    for day in {0, 1, span_s // 86_400, span_s // 86_400 + 1}:
+        for at_h, turn_s in ((2, 3600), (3, -3600)):
+            turns.append((86_400 * day + 3600 * (at_h - hours.first.hour), turn_s))
     for every_s in (900, 3600, 5000, 14_400):
+        most = max(
+            count_open(length_s, every_s, (begins_s, begins_s + span_s), *turn)
+            for begins_s in range(0, length_s, 450)
+            for turn in turns
+        )
         count = windows.count_answers(window_h, every_s, open_from)
-        most = 0
-        for begins_s in range(0, length_s, 450):
-            at_s, opened = begins_s, 0
-            while at_s <= begins_s + windows.bound_span_s(window_h):
-                within = at_s % 86_400 < length_s
-                opened += within
-                at_s = at_s + every_s if within else 86_400 * (at_s // 86_400 + 1)
-            most = max(most, opened)
+        least_s = windows.find_least_every_s(window_h, count, open_from)
 
         assert most <= count <= windows.count_answers(window_h, every_s)
-        assert count <= most + 2
+        assert count <= most + 2 + math.ceil(3600 / every_s)
+        assert windows.count_answers(window_h, least_s, open_from) <= count
+        assert windows.count_answers(window_h, least_s - 1, open_from) > count
+
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def count_open(length_s: int, every_s: int, span_s: tuple[int, int], at: int, turn_s: int) -> int:
+    """Return how many rounds open in a span, of seconds since an opening.
+
+    Args:
+        length_s: for how long they open after it, and each day.
+        at: when the clock on the wall is set, by `turn_s`.
+    """
+    now_s, until_s = span_s
+    opened = 0
+    while now_s <= until_s:
+        day_s = (now_s + (turn_s if now_s >= at else 0)) % 86_400
+        if day_s < length_s:
+            opened, now_s = opened + 1, now_s + every_s
+        else:
+            opens_s = now_s + 86_400 - day_s
+            now_s = at if now_s < at < opens_s else opens_s
+    return opened
 
 
 def test_a_site_that_is_open_by_day_shares_its_promise_among_fewer() -> None:
-    """Ten hours a day let thirteen rounds open while devices count one: no room for twenty-six."""
-    hours = {"hours": "08:00-18:00"}
-    site = deployment(privacy={"readings": 13}, rounds=hours)
-    (idle,) = explain_idle_readings(config.make_query(deployment(rounds=hours)), 3600, **hours)
+    """Ten hours a day let fourteen rounds open while devices count one: no room for twenty-six.
 
-    assert explain_idle_readings(config.make_query(site), 3600, **hours) == []
-    assert "from 08:00 to 18:00 a window of 24 h never pays for more than 13" in idle
-    with pytest.raises(ValueError, match="from 08:00 to 18:00 they would .* Set readings = 13,"):
-        deployment(privacy={"readings": 12}, rounds=hours)
+    On the day in spring that is; on others thirteen.
+    """
+    hours = {"hours": "08:00-18:00"}
+
+    def check_readings(readings: int) -> list[str]:
+        """Return what `check` notes of them."""
+        site = deployment(privacy={"readings": readings}, rounds=hours)
+        found = check._sense(site, config.make_query(site))
+        return [one.sentence for one in found if "readings =" in one.sentence]
+
+    (idle,) = check_readings(26)
+    assert "from 08:00 to 18:00 a window of 24 h never pays for more than 14" in idle
+    assert check_readings(14) == []
+    with pytest.raises(
+        ValueError, match="08:00 to 18:00 they would .* Set readings = 14, or "
+    ) as it:
+        deployment(privacy={"readings": 13}, rounds=hours)
+    least_s = int(str(it.value).split("every_s = ")[1].split()[0])
+    assert deployment(privacy={"readings": 13}, rounds={**hours, "every_s": least_s})
+    with pytest.raises(ValueError, match="Set readings = 14, or "):
+        deployment(privacy={"readings": 13}, rounds={**hours, "every_s": least_s - 1})
 
 
 def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
