@@ -24,22 +24,22 @@ that is nowhere, and that no paper names, is to go. Of 16 scenes of each of 28 k
 The last two stay for planes of many cells, where they are the nearest (`bench_estimators many`),
 and `auto` takes them.
 
-`auto` alone on seeds 13579, 24680 and 112233 together, by which none of its numbers was set, 24
+`auto` alone on seeds 48611, 75391 and 96181 together, by which none of its numbers was set, 24
 maps of each kind:
 
 | | as stated | wrong | late | new |
 | --- | --- | --- | --- | --- |
-| error | .037 | .049 | .057 | .060 |
-| said | .048 | .055 | .060 | .068 |
-| band holds | .94 | .90 | .87 | .95 |
-| beyond twice | 4 % | 10 % | 5 % | 1 % |
-| worse than blind | 0 | 7 % | 6 % | 3 % |
-| of these say so | - | 14 of 22 | 7 of 9 | 5 of 5 |
-| say that something is wrong | 8 % | 37 % | 50 % | 42 % |
+| error | .035 | .051 | .056 | .062 |
+| said | .053 | .056 | .061 | .067 |
+| band holds | .96 | .90 | .89 | .91 |
+| beyond twice | 0 | 5 % | 6 % | 1 % |
+| worse than blind | 0 | 2 % | 4 % | 3 % |
+| of these say so | - | 7 of 7 | 4 of 6 | 3 of 4 |
+| say that something is wrong | 8 % | 35 % | 48 % | 35 % |
 
 Each is the mean over kinds; the first table is from before `auto` weighed heat from outside beside
-sources as stated, and counted families by their roots. Where powers are most unlike it is .08 of
-the line off. Of twenty weak sources 10 maps of 24 are worse than blind.
+sources as stated, and counted families and numbers by their roots. Where powers are most unlike it
+is .08 of the line off. Of twenty weak sources 5 maps of 24 are worse than blind.
 """
 
 import sys
