@@ -262,6 +262,13 @@ def test_in_a_plane_clusters_stand_where_they_are_drawn() -> None:
 
     # Of two at random 2 in 46 cells stand side by side or together; here many more do.
     assert 0.25 < np.mean(away < 0.2) < 0.6
+    # All cells are as likely, but for those beside the furniture, whose sources they have, too.
+    stood = np.bincount(worlds.indices % width)
+    crowded = places[: len(stood)][stood > 1.5 * np.median(stood)]
+    furniture = np.delete(seen.places, places_of(seen), axis=0)
+    beside = np.linalg.norm(crowded[:, None] - furniture, axis=2).min(axis=1)
+    assert len(furniture) == len(beside) == 2
+    assert beside.max() < 0.17
 
 
 @pytest.mark.long
