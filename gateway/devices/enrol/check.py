@@ -69,14 +69,25 @@ def check_devices_fit(deployment: Deployment, devices: Devices) -> None:
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     find_serving(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
-    hours = {name: known[name].window_h if name in known else None for name in devices.by_name}
-    check_budget_window(deployment.privacy.window_h, hours)
-    check_levels_kept(deployment, known)
+    check_kept(deployment, devices, known)
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)
         roster.check_shards(shards, query, devices.by_name)
     for sentence in find_exposed_secrets(deployment):
         log.warning("other users of this machine may read a secret", why=sentence)
+
+
+def check_kept(
+    deployment: Deployment, devices: Devices, known: Mapping[str, limitsfile.GivenLimits]
+) -> None:
+    """Check that the deployment promises what devices keep from their enrolment on.
+
+    Raises:
+        OperatorFault: one counts for another window, or its level follows in another way.
+    """
+    hours = {name: known[name].window_h if name in known else None for name in devices.by_name}
+    check_budget_window(deployment.privacy.window_h, hours)
+    _check_levels(deployment, known)
 
 
 def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> None:
@@ -106,15 +117,12 @@ def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> N
             )
 
 
-def check_levels_kept(deployment: Deployment, known: Mapping[str, limitsfile.GivenLimits]) -> None:
+def _check_levels(deployment: Deployment, known: Mapping[str, limitsfile.GivenLimits]) -> None:
     """Check that noise and ledger are made for the level that devices have.
 
     A device keeps the level of its enrolment, of which its limits say nothing: under another file
     it would answer, and show more than is charged. One whose level is recorded shows less than
     one that follows, so where `check_held` lets it answer it is paid for.
-
-    Raises:
-        OperatorFault: the level of one follows in another way.
     """
     for name, one in known.items():
         if one.following not in ((), deployment.following):

@@ -36,6 +36,7 @@ count = {sensors}
 epsilon = "{epsilon}"
 delta = "1/100000"
 readings = {readings}
+window_h = {window_h}
 keyholder = {keyholder}
 [rounds]
 sampler = "{sampler}"
@@ -48,7 +49,7 @@ insecure = true
 port = {page}
 """
 DEFAULTS = {"site": SITE, "sensors": 3, "epsilon": "8/1", "readings": 40, "keyholder": "true"}
-DEFAULTS |= {"every_s": "0.1", "port": 1, "page": 1, "sampler": "exact"}
+DEFAULTS |= {"every_s": "0.1", "port": 1, "page": 1, "sampler": "exact", "window_h": 0}
 
 
 class Owned:

@@ -216,6 +216,19 @@ def test_what_is_looser_is_not_even_sent(
     assert file.read_bytes() == before
 
 
+def test_limits_of_a_window_are_not_sent_to_devices_that_count_for_life(
+    heatveil: Heatveil, site: Any
+) -> None:
+    """They would keep them for good, and the gateway would not start with the file."""
+    site.write(window_h=24, every_s="3600")
+    file = limitsfile.locate_limits(site.deployment.site.devices)
+    before = file.read_bytes()
+    said = tighten(heatveil, site)
+
+    assert "enrolled with a budget for its life" in said.refusal
+    assert file.read_bytes() == before
+
+
 def test_a_refusal_is_told_and_leaves_status_one(heatveil: Heatveil, site: Any) -> None:
     """Noise counts together: one device that keeps its old limits is the operator's business."""
     with fleet(site) as there:
@@ -340,7 +353,7 @@ def test_what_devices_count_for_is_kept_with_tighter_limits(heatveil: Heatveil, 
     known = limitsfile.load_limits(path, site.devices)
     windowed = {name: one._replace(window_h=24) for name, one in known.items()}
     limitsfile.save_limits(path, site_name, windowed)
-    site.write(every_s="10")
+    site.write(window_h=24, every_s="3600")
     said = heatveil("tighten", "--config", site.config, "--patience", 0)
     after = limitsfile.load_limits(path, site.devices)
 
