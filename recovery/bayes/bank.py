@@ -175,7 +175,7 @@ class Shown:
     prior: Floats
 
 
-def families(seen: Seen, near: Near) -> dict[str, Family]:
+def weigh_families(seen: Seen, near: Near) -> dict[str, Family]:
     """Return every family but the stated one, weighed by the readings.
 
     Level and slope are noise of covariance D D' in the directions of heat. With
@@ -229,11 +229,13 @@ def _odd(near: Near) -> Floats:
 def _show(room: Room, r: int) -> dict[str, Shown]:
     """Return the worlds of each kind, and what sensors would show in each in r directions."""
     seen, near = room.seen, room.seen.near
-    assert near is not None  # noqa: S101  `families` has looked
+    assert near is not None  # noqa: S101  `weigh_families` has looked
     basis = decompose(room)[0][:, :r]
-    table = (_table(near, basis, seen.places[places_of(seen)]) * seen.prior.warmest).astype("f4")
+    table = (_table(near, basis, seen.places[choose_places(seen)]) * seen.prior.warmest).astype(
+        "f4"
+    )
     lean, made = basis.T @ _odd(near), {}
-    for name, worlds in bank(*_lattice(seen)).items():
+    for name, worlds in make_bank(*_lattice(seen)).items():
         columns = np.ascontiguousarray((worlds.heat @ table).T)
         leans = np.stack([_multiply(row, columns) for row in lean.T])
         prior = worlds.prior
@@ -265,7 +267,7 @@ def _numbers(seen: Seen, worlds: Worlds) -> Floats:
     return np.asarray(likelier[worlds.numbers])
 
 
-def places_of(seen: Seen) -> Whole:
+def choose_places(seen: Seen) -> Whole:
     """Return the cells that stand for all open ones, rising."""
     cells = np.arange(len(seen.places)) if seen.open is None else np.flatnonzero(seen.open)
     few = min(len(cells), _PLACES if seen.places.shape[1] == 1 else _PLACES_IN_PLANE)
@@ -274,7 +276,7 @@ def places_of(seen: Seen) -> Whole:
 
 def _lattice(seen: Seen) -> tuple[tuple[int, ...], bytes]:
     """Return the shape of a lattice, and which of the places is nearest to each of its nodes."""
-    cells = places_of(seen)
+    cells = choose_places(seen)
     if seen.places.shape[1] == 1:
         return (len(cells),), np.arange(len(cells)).tobytes()
     rows, columns = seen.shape
@@ -335,7 +337,7 @@ def _outside(axes: int) -> Floats:
 
 
 @lru_cache(maxsize=4)
-def bank(shape: tuple[int, ...], nearest: bytes) -> dict[str, Worlds]:
+def make_bank(shape: tuple[int, ...], nearest: bytes) -> dict[str, Worlds]:
     """Return the worlds of each kind.
 
     Args:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ..estimators.record import Estimate, Seen, check, lows, with_digits
 from ..maps.heatmap import Band, Credible
-from .crowd import Crowd, Problem, compress, open_cells
-from .line import band_of_draws
-from .medoid import medoid
-from .moves import redraw_one, redraw_two, shift_as_others_differ
+from .crowd import Crowd, Problem, list_open_cells, make_problem
+from .line import find_band_of_draws
+from .medoid import find_medoid
+from .moves import move_by_differential_evolution, redraw_one, redraw_two
 
 # What draws of a posterior come to: a map, how sure it is, and how many sources there are.
 
@@ -50,7 +50,7 @@ class Draws:
         return np.asarray((self.cells >= 0).sum(axis=1))
 
 
-def from_draws(seen: Seen, draws: Draws, banded: Draws | None = None) -> Estimate:
+def estimate_from_draws(seen: Seen, draws: Draws, banded: Draws | None = None) -> Estimate:
     """Return the map nearest to the draws on average, and what they say of it.
 
     Along a line that map is the median of the cumulative share of heat, with a band around whole
@@ -75,14 +75,14 @@ def from_draws(seen: Seen, draws: Draws, banded: Draws | None = None) -> Estimat
     share: Floats
     band: Band | None
     if seen.places.shape[1] == 1:
-        possible = cumulative_shares(where, powers, cells)
+        possible = compute_cumulative_shares(where, powers, cells)
         share, error = _median(seen, possible)
         if banded is not None:
             held = banded.numbers > 0
-            possible = cumulative_shares(banded.cells[held], banded.powers[held], cells)
-        band = band_of_draws(possible.T, seen.level)
+            possible = compute_cumulative_shares(banded.cells[held], banded.powers[held], cells)
+        band = find_band_of_draws(possible.T, seen.level)
     else:
-        near = medoid(where, np.ones(len(where)), seen.places, powers)
+        near = find_medoid(where, np.ones(len(where)), seen.places, powers)
         share = np.bincount(near.cells, near.shares, cells).astype(np.float64)
         band, error = None, near.expected_error
     credible = Credible(seen.level, present, numbers, band, error)
@@ -90,7 +90,7 @@ def from_draws(seen: Seen, draws: Draws, banded: Draws | None = None) -> Estimat
     return Estimate(share * total, "optimal", residual, credible=credible)
 
 
-def cumulative_shares(cells: Whole, powers: Floats, size: int) -> Floats:
+def compute_cumulative_shares(cells: Whole, powers: Floats, size: int) -> Floats:
     """Return each draw's share of heat in a cell and those before it, (size, draws)."""
     shares = np.zeros((size + 1, len(cells)))
     shares[cells, np.arange(len(cells))[:, None]] = powers / powers.sum(axis=1, keepdims=True)
@@ -129,7 +129,7 @@ def estimate_by_chain(seen: Seen) -> Estimate:
     Raises:
         ValueError: readings do not fit, or more than 4096 cells are open.
     """
-    return from_draws(seen, sample_posterior(seen))
+    return estimate_from_draws(seen, sample_posterior(seen))
 
 
 def sample_posterior(
@@ -151,7 +151,7 @@ def sample_posterior(
     """
     check(seen)
     seen = with_digits(seen)
-    cells = open_cells(seen)
+    cells = list_open_cells(seen)
     if len(cells) > MOST_CELLS:
         raise ValueError(
             f"{len(cells)} cells are open but at most {MOST_CELLS} can be sampled: every draw "
@@ -160,7 +160,7 @@ def sample_posterior(
     prior = seen.prior
     runs = []
     for model, coolest in enumerate(lows(prior)):
-        problem = compress(seen, coolest)
+        problem = make_problem(seen, coolest)
         runs.append(_anneal(problem, scenes, last_sweeps, 2 * stream + model))
     known = np.append(cells, -1)
     return _pool([replace(run, cells=known[run.cells]) for run in runs])
@@ -187,16 +187,16 @@ def _pool(runs: list[Draws]) -> Draws:
 def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Draws:
     crowd = Crowd(problem, max(scenes, _FIRST), stream)
     cool, evidence = 0.0, 0.0
-    fit = crowd.log_likelihood()
+    fit = crowd.compute_log_likelihood()
     while cool < 1:
         warmer = _next(fit, cool, _WORTH * scenes)
         gain = (warmer - cool) * fit
         evidence += float(np.log(np.mean(np.exp(gain - gain.max()))) + gain.max())
-        crowd.keep(_resample(gain, float(crowd.even()[0]), scenes))
+        crowd.keep(_resample(gain, float(crowd.draw_uniforms()[0]), scenes))
         cool = warmer
         if cool < 1:
             _sweep(crowd, cool)
-            fit = crowd.log_likelihood()
+            fit = crowd.compute_log_likelihood()
     cells: list[Whole] = []
     powers: list[Floats] = []
     for _ in range(last_sweeps):
@@ -213,7 +213,7 @@ def _sweep(crowd: Crowd, cool: float) -> None:
     Along a line a part of that will do: bands hold as often. In a plane maps of other streams
     would then be farther apart.
     """
-    crowd.reseat()
+    crowd.shuffle_slots()
     line, slots = len(crowd.problem.at) == 1, crowd.cells.shape[1]
     # Sources sit in slots of any order, so that two slots of three are as good as any others.
     for slot in range(math.ceil(slots * 2 / 3) if line else slots):
@@ -222,7 +222,7 @@ def _sweep(crowd: Crowd, cool: float) -> None:
         for turn in range(_PAIRS):
             redraw_two(crowd, cool, merge=turn % 2 == 0)
     for scale in _SCALES_ON_A_LINE if line else _SCALES:
-        shift_as_others_differ(crowd, cool, scale)
+        move_by_differential_evolution(crowd, cool, scale)
 
 
 def _next(fit: Floats, cool: float, wanted: float) -> float:

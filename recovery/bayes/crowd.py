@@ -65,10 +65,10 @@ class Problem:
         return len(self.sets) - 1
 
 
-def compress(seen: Seen, coolest: float) -> Problem:
+def make_problem(seen: Seen, coolest: float) -> Problem:
     """Return the problem that readings and prior pose, for powers from the coolest up."""
     prior, sigma = seen.prior, seen.sigma
-    found = open_cells(seen)
+    found = list_open_cells(seen)
     cells = len(found)
     ready = prepare(seen.operator[:, found])
     inside, beyond = ready.compress(seen.readings)
@@ -102,7 +102,7 @@ def compress(seen: Seen, coolest: float) -> Problem:
     )
 
 
-def open_cells(seen: Seen) -> Whole:
+def list_open_cells(seen: Seen) -> Whole:
     """Return the cells in which a source can be."""
     return np.arange(math.prod(seen.shape)) if seen.open is None else np.flatnonzero(seen.open)
 
@@ -172,7 +172,7 @@ class Crowd:
         self.cells, self.powers, heats = _scenes_of_prior(*prior, scenes, stream << 20)
         self.residual: Floats = problem.readings - heats @ problem.columns[:-1]
 
-    def even(self, *shape: int) -> Floats:
+    def draw_uniforms(self, *shape: int) -> Floats:
         """Return the next numbers of the sequence, (scenes, *shape)."""
         size = (len(self.rows), *shape)
         return uniforms(math.prod(size), next(self._streams)).reshape(size)
@@ -182,7 +182,7 @@ class Crowd:
         """Sources in each scene, (scenes,)."""
         return np.asarray((self.cells < self.problem.cells).sum(axis=1))
 
-    def reseat(self) -> None:
+    def shuffle_slots(self) -> None:
         """Go on with one slot more than any scene needs, each scene in slots of any order.
 
         Which slots are on must not depend on their names, or births would outrun deaths. One
@@ -193,19 +193,19 @@ class Crowd:
         self.cells = np.pad(self.cells, missing, constant_values=self.problem.cells)
         self.powers = np.pad(self.powers, missing)
         first = np.argsort(self.cells == self.problem.cells, axis=1, kind="stable")[:, :slots]
-        order = np.argsort(self.even(slots), axis=1)
+        order = np.argsort(self.draw_uniforms(slots), axis=1)
         order = first[self.rows[:, None], order]
         self.cells = self.cells[self.rows[:, None], order]
         self.powers = self.powers[self.rows[:, None], order]
         numbers = np.arange(slots + 1)
         self.counted = self.problem.sets[: slots + 1] + gammaln(slots - numbers + 1)
-        self.residual = self.left(self.cells, self.powers)
+        self.residual = self.compute_residual(self.cells, self.powers)
 
-    def log_likelihood(self) -> Floats:
+    def compute_log_likelihood(self) -> Floats:
         """Return what the readings say of each scene, (scenes,), up to a constant."""
         return np.asarray(-0.5 * np.square(self.residual).sum(axis=1))
 
-    def without(self, slot: Whole) -> Floats:
+    def compute_residual_without(self, slot: Whole) -> Floats:
         """Return what is left of the readings once the slot is off, (scenes, r)."""
         heat = self.powers[self.rows, slot][:, None]
         return np.asarray(self.residual + heat * self.problem.columns[self.cells[self.rows, slot]])
@@ -222,13 +222,13 @@ class Crowd:
         self.residual = self.residual[chosen]
         self.rows = np.arange(len(chosen))
 
-    def left(self, cells: Whole, powers: Floats) -> Floats:
+    def compute_residual(self, cells: Whole, powers: Floats) -> Floats:
         """Return the readings that such scenes do not explain, (scenes, r)."""
         explained = powers[:, None] @ self.problem.columns.take(cells, axis=0)
         return np.asarray(self.problem.readings - explained[:, 0])
 
 
-def pick(scores: Floats, even: Floats, widths: Floats | None = None) -> Whole:
+def draw_columns(scores: Floats, even: Floats, widths: Floats | None = None) -> Whole:
     """Return one column a row, with the chance widths exp(scores), (rows,)."""
     weights = scores - scores.max(axis=1, keepdims=True)
     # Lower weights count for nothing, and have few digits, with which a processor is slow.

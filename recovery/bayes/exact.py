@@ -36,14 +36,14 @@ MODERATE = 150.0
 _NEGLIGIBLE = 40.0
 
 
-def singles(gain: Floats, cross: Floats) -> tuple[float, Floats]:
+def sum_singles(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the one source is."""
     highest = float(gain.max())
     chances = np.exp(gain - highest)
     return highest + math.log(chances.sum()), chances[None] / chances.sum()
 
 
-def twos(gain: Floats, cross: Floats) -> tuple[float, Floats]:
+def sum_pairs(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the first and the second of two are."""
     table = gain[:, None] + gain - cross
     table[np.tril_indices(len(gain))] = -math.inf
@@ -53,12 +53,12 @@ def twos(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     return highest + math.log(total), np.stack([chances.sum(axis=1), chances.sum(axis=0)]) / total
 
 
-def triples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
+def sum_triples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the first, second and third of three are."""
     cells = len(gain)
     moderate = float(np.abs(cross).max()) <= MODERATE
     table = np.exp(-cross) if moderate else cross
-    reference = score(gain, cross, good_set(gain, cross, 3))
+    reference = score_set(gain, cross, find_good_set(gain, cross, 3))
     scales = np.full(cells, -math.inf)
     parts = np.zeros((cells, 3, cells))
     for j in range(1, cells - 1):
@@ -73,7 +73,7 @@ def triples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     return _together(scales, parts)
 
 
-def quadruples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
+def sum_quadruples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the first to the fourth of four are."""
     if float(np.abs(cross).max()) <= MODERATE:
         return _quadruples_by_products(gain, cross)
@@ -81,7 +81,7 @@ def quadruples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     third, fourth = np.triu_indices(cells, 1)
     starts = np.searchsorted(third, np.arange(cells), side="right")
     pairs = gain[third] + gain[fourth] - cross[third, fourth]
-    reference = score(gain, cross, good_set(gain, cross, 4))
+    reference = score_set(gain, cross, find_good_set(gain, cross, 4))
     scales = np.full(cells, -math.inf)
     parts = np.zeros((cells, 4, cells))
     for j in range(1, cells - 2):
@@ -124,13 +124,13 @@ def _quadruples_by_products(gain: Floats, cross: Floats) -> tuple[float, Floats]
     return _together(scales, parts)
 
 
-def score(gain: Floats, cross: Floats, chosen: list[int]) -> float:
+def score_set(gain: Floats, cross: Floats, chosen: list[int]) -> float:
     """Return L of one set."""
     inside = cross[np.ix_(chosen, chosen)]
     return float(gain[chosen].sum() - np.triu(inside, 1).sum())
 
 
-def good_set(gain: Floats, cross: Floats, number: int) -> list[int]:
+def find_good_set(gain: Floats, cross: Floats, number: int) -> list[int]:
     """Return a set of so many cells that changing any one cell does not improve, in order."""
     chosen: list[int] = []
     left = gain.copy()
@@ -219,7 +219,7 @@ class Exact:
         return np.asarray(sum(chance * order.sum(axis=0) for chance, order in weighed))
 
 
-def scores(operator: Floats, readings: Floats, sigma: float, heat: float) -> Scores:
+def compute_scores(operator: Floats, readings: Floats, sigma: float, heat: float) -> Scores:
     """Return what decides between sets of sources.
 
     Args:
@@ -248,16 +248,18 @@ def scores(operator: Floats, readings: Floats, sigma: float, heat: float) -> Sco
     return Scores(warmed.T @ (readings / sigma) - np.diag(cross) / 2, cross)
 
 
-def sets_of(cells: int, fewest: int, most: int) -> int:
+def count_sets(cells: int, fewest: int, most: int) -> int:
     """Return how many sets of so many cells there are.
 
-    >>> sets_of(100, 4, 4)
+    >>> count_sets(100, 4, 4)
     3921225
     """
     return sum(math.comb(cells, number) for number in range(fewest, most + 1))
 
 
-def exact_posterior(found: Scores, fewest: int, most: int, open: ArrayLike | None = None) -> Exact:
+def compute_exact_posterior(
+    found: Scores, fewest: int, most: int, open: ArrayLike | None = None
+) -> Exact:
     """Return the exact posterior of fewest to most equal sources in different cells.
 
     Every number is as likely as any other, and every set of that many open cells. Sets that are
@@ -284,7 +286,7 @@ def exact_posterior(found: Scores, fewest: int, most: int, open: ArrayLike | Non
         )
     kept = np.flatnonzero(allowed)
     most = min(most, len(kept))
-    if not 0 <= fewest <= most <= MOST or sets_of(len(kept), fewest, most) > SETS_MAX:
+    if not 0 <= fewest <= most <= MOST or count_sets(len(kept), fewest, most) > SETS_MAX:
         raise ValueError(
             f"{fewest} to {most} sources in {len(kept)} open cells were to be enumerated but at "
             f"most {MOST} sources and {SETS_MAX} sets are, and no more sources than cells: more "
@@ -294,7 +296,9 @@ def exact_posterior(found: Scores, fewest: int, most: int, open: ArrayLike | Non
     weights = np.full(most + 1, -math.inf)
     orders = [np.zeros((number, cells)) for number in range(most + 1)]
     for number in range(fewest, most + 1):
-        total, order = (_none, singles, twos, triples, quadruples)[number](gain, cross)
+        total, order = (_none, sum_singles, sum_pairs, sum_triples, sum_quadruples)[number](
+            gain, cross
+        )
         orders[number][:, kept] = order
         weights[number] = total - math.log(math.comb(len(kept), number))
     weights -= math.log(most + 1 - fewest)
@@ -337,7 +341,7 @@ class Listed:
         sizes = (self.sets >= 0).sum(axis=1)
         return np.asarray(np.bincount(sizes, self.chances, self.sets.shape[1] + 1), np.float64)
 
-    def present(self, cells: int) -> Floats:
+    def compute_presence(self, cells: int) -> Floats:
         """Return the chance that a source stands in the cell, (cells,)."""
         row, place = np.nonzero(self.sets >= 0)
         return np.asarray(np.bincount(self.sets[row, place], self.chances[row], cells), np.float64)
@@ -360,7 +364,7 @@ def list_sets(
     """
     kept = np.arange(len(found.gain)) if open is None else np.flatnonzero(open)
     most = min(most, len(kept))
-    if not 0 <= fewest <= most or sets_of(len(kept), fewest, most) > LISTED_MAX:
+    if not 0 <= fewest <= most or count_sets(len(kept), fewest, most) > LISTED_MAX:
         raise ValueError(
             f"{fewest} to {most} sources in {len(kept)} open cells were to be listed but at most "
             f"{LISTED_MAX} sets are, and no more sources than cells: more take too long and too "

@@ -31,7 +31,7 @@ class Shares:
     chances: Floats
 
 
-def posterior_of_cumulative_share(exact: Exact) -> Shares:
+def compute_share_posterior(exact: Exact) -> Shares:
     """Return the posterior of the cumulative share, if there is one source or more.
 
     The share is c / k when c of k sources stand in the cell or before it, and c is at least r
@@ -57,7 +57,7 @@ def posterior_of_cumulative_share(exact: Exact) -> Shares:
     return Shares(levels, chances / chances.sum(axis=0))
 
 
-def quantile(posterior: Shares, level: float) -> Floats:
+def compute_quantile(posterior: Shares, level: float) -> Floats:
     """Return the least share that is not exceeded with at least this chance, (cells,)."""
     upto = np.cumsum(posterior.chances, axis=0)
     first = np.argmax(upto >= min(level, 1.0) - 1e-9, axis=0)
@@ -67,16 +67,16 @@ def quantile(posterior: Shares, level: float) -> Floats:
     return np.maximum.accumulate(found)
 
 
-def median(posterior: Shares) -> Floats:
+def compute_median(posterior: Shares) -> Floats:
     """Return the cumulative share of the map that is nearest on average, (cells,).
 
     Source: the least expected distance of a number is at its median; Gilbert and McMillan 2017,
     Section 4.1, for the distance along a line.
     """
-    return quantile(posterior, 0.5)
+    return compute_quantile(posterior, 0.5)
 
 
-def expected_distance(posterior: Shares, cumulative: Floats, places: Floats) -> float:
+def compute_expected_distance(posterior: Shares, cumulative: Floats, places: Floats) -> float:
     """Return the posterior's mean of the earth mover's distance from a map to the truth.
 
     Args:
@@ -103,7 +103,7 @@ _GOLDEN = (5**0.5 - 1) / 2
 _NEGLIGIBLE = 16.0
 
 
-def possible_curves(
+def draw_curves(
     found: Scores,
     exact: Exact,
     open: NDArray[np.bool_] | None = None,
@@ -227,7 +227,7 @@ def _split(count: int, parts: int) -> list[int]:
 # often than that. Here the points' level is set so that whole curves hold as often as is said.
 
 
-def whole_band(posterior: Shares, curves: Floats, level: float) -> Band:
+def find_band(posterior: Shares, curves: Floats, level: float) -> Band:
     """Return the band that holds this share of the curves, or as near to it as can be.
 
     A curve's depth is the least chance, over cells and both sides, of a share as low or as high
@@ -254,7 +254,7 @@ def whole_band(posterior: Shares, curves: Floats, level: float) -> Band:
     return Band(level, np.maximum.accumulate(low), np.maximum.accumulate(high))
 
 
-def band_of_draws(curves: Floats, level: float) -> Band:
+def find_band_of_draws(curves: Floats, level: float) -> Band:
     """Return the same where equally likely curves are all that there is.
 
     A draw counts itself among those as low or as high as it, and the truth is none of the
@@ -265,7 +265,7 @@ def band_of_draws(curves: Floats, level: float) -> Band:
         curves: (curves, cells), each rising to 1.
         level: the chance that the truth is within the band everywhere.
 
-    Source: as `whole_band`; for the one draw more, Vovk, Gammerman and Shafer 2005, Section 2.2.
+    Source: as `find_band`; for the one draw more, Vovk, Gammerman and Shafer 2005, Section 2.2.
     """
     count = len(curves)
     # + 0.0, for -0.0 is 0.0 but has other bytes, by which copies are counted.

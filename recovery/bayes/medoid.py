@@ -92,7 +92,9 @@ class _Sets:
         return _Sets(self.cells[which], self.shares[which], self.weights[which])
 
 
-def medoid(sets: Whole, weights: Floats, places: Floats, powers: Floats | None = None) -> Medoid:
+def find_medoid(
+    sets: Whole, weights: Floats, places: Floats, powers: Floats | None = None
+) -> Medoid:
     """Return the set of least expected distance, among the possible ones and near to them.
 
     Both the sets that stand for all and those that are tried are picked evenly by their chance,
@@ -134,7 +136,7 @@ def measure_distances(share: Floats, sets: Whole, places: Floats, powers: Floats
 
     Args:
         share: (cells,), of the map, not all 0; in many cells it stands in a few for all of them.
-        sets, powers: (sets, slots), as for `medoid`, each with a source.
+        sets, powers: (sets, slots), as for `find_medoid`, each with a source.
     """
     cells, shares = _in_few_cells(np.flatnonzero(share > 0), share / share.sum(), places)
     some = _possible(sets, np.ones(len(sets)), powers, places)

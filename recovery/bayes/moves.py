@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
 
-from .crowd import Crowd, pick
+from .crowd import Crowd, draw_columns
 
 # A normal law kept between two bounds, far out in its tails too.
 
@@ -19,13 +19,13 @@ _FLAT = 1e-12
 _THIN = 1e-6
 
 
-def log_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> Floats:
+def compute_log_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> Floats:
     """Return the log of the integral of exp(slope w - precision w**2 / 2) over low..high.
 
     Args:
         slope, precision, low, high: of one shape, or broadcast to one; precision not negative.
 
-    >>> log_mass(np.zeros(1), np.zeros(1), np.zeros(1), np.full(1, np.e)).round(6)
+    >>> compute_log_mass(np.zeros(1), np.zeros(1), np.zeros(1), np.full(1, np.e)).round(6)
     array([1.])
     """
     middle, deviation, below, above, _ = _standard(slope, precision, low, high)
@@ -40,11 +40,11 @@ def log_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> Float
     )
 
 
-def at_share(slope: Floats, precision: Floats, low: Bound, high: Bound, share: Floats) -> Floats:
+def invert_cdf(slope: Floats, precision: Floats, low: Bound, high: Bound, share: Floats) -> Floats:
     """Return the value below which this share of the law lies: the inverse of its CDF.
 
     Args:
-        slope, precision, low, high: as for `log_mass`.
+        slope, precision, low, high: as for `compute_log_mass`.
         share: between 0 and 1; even numbers there give draws of the law.
     """
     middle, deviation, below, above, turned = _standard(slope, precision, low, high)
@@ -53,11 +53,13 @@ def at_share(slope: Floats, precision: Floats, low: Bound, high: Bound, share: F
     return np.asarray(np.clip(middle + deviation * np.where(turned, -reached, reached), low, high))
 
 
-def rough_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) -> tuple[Floats, Floats]:
+def approximate_mass(
+    slope: Floats, precision: Floats, low: Bound, high: Bound
+) -> tuple[Floats, Floats]:
     """Return about the same integral as (log of its peak, width), in ordinary arithmetic.
 
-    Within a third of `log_mass`, at a tenth of its cost: good enough to propose with. To each
-    side of the peak the law falls by its slope there and as a normal does, until the bound.
+    Within a third of `compute_log_mass`, at a tenth of its cost: good enough to propose with. To
+    each side of the peak the law falls by its slope there and as a normal does, until the bound.
     """
     stiff = np.maximum(precision, _FLAT)
     peak = np.clip(slope / stiff, low, high)
@@ -94,7 +96,7 @@ def _standard(
 Whole = NDArray[np.int64]
 
 
-def shift_as_others_differ(crowd: Crowd, cool: float, scale: float) -> None:
+def move_by_differential_evolution(crowd: Crowd, cool: float, scale: float) -> None:
     """Propose each scene plus the difference of two of as many sources, or leave it.
 
     Sources are told apart by their order along one direction, which must stay as it is: then
@@ -113,7 +115,7 @@ def shift_as_others_differ(crowd: Crowd, cool: float, scale: float) -> None:
     crowd.cells = crowd.cells[rows[:, None], order]
     crowd.powers = crowd.powers[rows[:, None], order]
     # No source comes or goes here.
-    even, numbers = crowd.even(3), crowd.numbers
+    even, numbers = crowd.draw_uniforms(3), crowd.numbers
     for moving, still in (halves, halves[::-1]):
         first, second, fits = _two(numbers, moving, still, even[moving])
         _shift(crowd, heading, moving, first, second, fits, scale, cool, even[moving, 2])
@@ -135,7 +137,7 @@ def _shift(
     apart = heading[cells[:, 1:]] > heading[cells[:, :-1]]
     fits = fits & allowed & (apart | (cells[:, 1:] == crowd.problem.cells)).all(axis=1)
     cells[~fits], powers[~fits] = crowd.cells[moving[~fits]], crowd.powers[moving[~fits]]
-    left = crowd.left(cells, powers)
+    left = crowd.compute_residual(cells, powers)
     worse = np.square(left).sum(axis=1) - np.square(crowd.residual[moving]).sum(axis=1)
     taken = fits & (np.log(even) < -0.5 * cool * worse)
     crowd.cells[moving[taken]], crowd.powers[moving[taken]] = cells[taken], powers[taken]
@@ -148,7 +150,7 @@ def _heading(crowd: Crowd) -> Floats:
     Along a line there is one direction. In a plane each call has its own.
     """
     grid = crowd.problem.grid
-    angle = np.pi * crowd.even()[0]
+    angle = np.pi * crowd.draw_uniforms()[0]
     way = np.array([0.0, 1.0]) if len(crowd.problem.at) == 1 else [np.sin(angle), np.cos(angle)]
     return np.append(grid[:-1] @ way, np.inf)
 
@@ -212,7 +214,7 @@ class Share:
         # The most that d can be; two sources on their bounds leave nothing, and not less.
         self._even = np.where(even > -self._least, np.maximum(even, 0.0), even)
 
-    def rough(
+    def approximate_scores(
         self, ones: Whole, twos: Whole, like_one: Floats, like_two: Floats
     ) -> tuple[Floats, Floats]:
         """Return (scores, widths) of every pair, (scenes, ones, twos), about integrated over d.
@@ -226,30 +228,30 @@ class Share:
         # Where two cannot share the heat d has no range: with one of less than nothing a width
         # could be infinite, and all weights of that scene none.
         most = np.maximum(self._even, 1e-30)[:, None, None].astype(digits)
-        peak, width = rough_mass(slope, stiff, -most, most)
+        peak, width = approximate_mass(slope, stiff, -most, most)
         peak += base
         return peak, width
 
-    def alone(self, ones: Whole) -> Floats:
+    def score_single(self, ones: Whole) -> Floats:
         """Return the score of one source that has all the heat, (scenes, ones)."""
         heat = self._heat[:, None]
         scores = heat * (self._felt[self._rows, ones] - 0.5 * heat * self._squares[ones])
         low, high = self._problem.low - self._least, self._problem.high + self._least
         return np.where((low <= heat) & (heat <= high), scores, -np.inf)
 
-    def excess(self, one: Whole, two: Whole) -> Floats:
+    def compute_log_correction(self, one: Whole, two: Whole) -> Floats:
         """Return log(exact / rough integral) of each scene's pair; 0 where one has it all."""
         _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
         most = np.maximum(self._even, self._least)
-        exact = log_mass(slope, stiff, -most, most)
-        peak, width = rough_mass(slope, stiff, -most, most)
+        exact = compute_log_mass(slope, stiff, -most, most)
+        peak, width = approximate_mass(slope, stiff, -most, most)
         return np.where(two < self._problem.cells, exact - peak - np.log(width), 0.0)
 
-    def draw(self, one: Whole, two: Whole, share: Floats) -> Floats:
+    def draw_power(self, one: Whole, two: Whole, share: Floats) -> Floats:
         """Return the first source's power."""
         _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
         most = np.maximum(self._even, self._least)
-        drawn = self._heat / 2 + at_share(slope, stiff, -most, most, share)
+        drawn = self._heat / 2 + invert_cdf(slope, stiff, -most, most, share)
         return np.where(two < self._problem.cells, drawn, self._heat)
 
     def _terms(
@@ -315,17 +317,17 @@ def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
     others = crowd.cells.copy()
     others[rows, first] = others[rows, second] = beyond
     law = Share(crowd, left, heat, cool)
-    even = crowd.even(3)
+    even = crowd.draw_uniforms(3)
     within = around_one.shape[1]
     size = within + 1 if merge else within
     picked = _pick(crowd, law, others, around_one, around_two, merge, fits, even[:, 0])
     new_one = around_one[rows, picked // size]
     padded = np.concatenate([around_two, np.full((len(rows), 1), beyond)], axis=1)
     new_two = padded[rows, np.where(picked % size == within, -1, picked % size)]
-    gain = law.excess(new_one, new_two) - law.excess(one, two)
+    gain = law.compute_log_correction(new_one, new_two) - law.compute_log_correction(one, two)
     moved = fits & (np.log(even[:, 1]) < gain)
     new_one, new_two = np.where(moved, new_one, one), np.where(moved, new_two, two)
-    part = law.draw(new_one, new_two, even[:, 2])
+    part = law.draw_power(new_one, new_two, even[:, 2])
     heat_one = np.where(fits, part, crowd.powers[rows, first])
     heat_two = np.where(fits, heat - part, crowd.powers[rows, second])
     crowd.put(first, new_one, heat_one, left - heat_two[:, None] * problem.columns[new_two])
@@ -351,16 +353,16 @@ def _pick(
     like_two = like_one + problem.room[around_one] if merge else _likely(crowd, around_two, others)
     if merge:
         fewer, more = (crowd.counted[number + i] - np.log(number + i) for i in (1, 2))
-        alone = law.alone(around_one) + like_one + fewer[:, None]
+        alone = law.score_single(around_one) + like_one + fewer[:, None]
         like_one = like_one + (more - np.log(problem.high - problem.low))[:, None]
-    scores, widths = law.rough(around_one, around_two, like_one, like_two)
+    scores, widths = law.approximate_scores(around_one, around_two, like_one, like_two)
     scores[around_one[:, :, None] == around_two[:, None, :]] = -np.inf
     if merge:
         scores = np.concatenate([scores, alone[:, :, None]], axis=2)
         widths = np.concatenate([widths, np.ones_like(alone)[:, :, None]], axis=2)
     # A scene that is left alone may have no pair at all to choose from.
     scores[~fits] = 0.0
-    return pick(scores.reshape(len(fits), -1), even, widths.reshape(len(fits), -1))
+    return draw_columns(scores.reshape(len(fits), -1), even, widths.reshape(len(fits), -1))
 
 
 def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
@@ -370,9 +372,9 @@ def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     """
     number = crowd.numbers
     order = np.argsort(crowd.cells == crowd.problem.cells, axis=1, kind="stable")
-    rank = (crowd.even() * number).astype(np.int64)
+    rank = (crowd.draw_uniforms() * number).astype(np.int64)
     others = np.maximum((crowd.cells.shape[1] if merge else number) - 1, 0)
-    after = (crowd.even() * others).astype(np.int64)
+    after = (crowd.draw_uniforms() * others).astype(np.int64)
     after = np.minimum(after + (after >= rank), crowd.cells.shape[1] - 1)
     first, second = order[crowd.rows, rank], order[crowd.rows, after]
     return first, second, (number >= (1 if merge else 2)) & (first != second)
@@ -382,7 +384,7 @@ def _centre(crowd: Crowd, cells: Whole) -> Whole:
     """Return the cells around a centre that is evenly drawn from those near each cell."""
     near = crowd.problem.near
     sizes = (near[cells] < crowd.problem.cells).sum(axis=1)
-    centre = near[cells, (crowd.even() * sizes).astype(np.int64)]
+    centre = near[cells, (crowd.draw_uniforms() * sizes).astype(np.int64)]
     return near[centre]
 
 
@@ -412,10 +414,10 @@ def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
     """
     problem = crowd.problem
     which = np.full(len(crowd.rows), slot)
-    left = crowd.without(which)
+    left = crowd.compute_residual_without(which)
     slopes = cool * left @ problem.columns[:-1].T
     stiff = cool * problem.squares
-    even = crowd.even(3)
+    even = crowd.draw_uniforms(3)
     chosen = _draw(crowd, slot, slopes, stiff, even[:, 0])
     if problem.low < problem.high:
         before = crowd.cells[:, slot]
@@ -437,12 +439,12 @@ def _draw(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) 
         peak = problem.high * slopes - 0.5 * problem.high**2 * stiff
     else:
         widths = np.ones_like(scores)
-        peak, widths[:, :-1] = rough_mass(slopes, stiff, problem.low, problem.high)
+        peak, widths[:, :-1] = approximate_mass(slopes, stiff, problem.low, problem.high)
         more -= np.log(problem.high - problem.low)
     np.add(peak, more, out=scores[:, :-1])
     scores[crowd.rows[:, None], others] = -np.inf
     scores[:, -1] = crowd.counted[number]
-    return pick(scores, even, widths)
+    return draw_columns(scores, even, widths)
 
 
 def _powers(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole, even: Floats) -> Floats:
@@ -452,7 +454,7 @@ def _powers(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole, even: Flo
     if problem.low < problem.high:
         inside = np.minimum(cells, problem.cells - 1)
         slope = slopes[crowd.rows, inside]
-        drawn = at_share(slope, stiff[inside], problem.low, problem.high, even)
+        drawn = invert_cdf(slope, stiff[inside], problem.low, problem.high, even)
     return np.where(cells < problem.cells, drawn, 0.0)
 
 
@@ -461,5 +463,5 @@ def _excess(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole) -> Floats
     problem = crowd.problem
     inside = np.minimum(cells, problem.cells - 1)
     law = (slopes[crowd.rows, inside], stiff[inside], problem.low, problem.high)
-    peak, width = rough_mass(*law)
-    return np.where(cells < problem.cells, log_mass(*law) - peak - np.log(width), 0.0)
+    peak, width = approximate_mass(*law)
+    return np.where(cells < problem.cells, compute_log_mass(*law) - peak - np.log(width), 0.0)

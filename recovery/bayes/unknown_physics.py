@@ -23,9 +23,9 @@ from physics.kernel import Length, forward
 
 from ..estimators.posterior import along_a_line, countable, in_a_plane
 from ..estimators.record import Estimate, Seen, check, with_digits
-from .chain import SCENES, Draws, from_draws, sample_posterior
-from .exact import Exact, Listed, Scores, exact_posterior, list_sets, scores
-from .line import CURVES, possible_curves
+from .chain import SCENES, Draws, estimate_from_draws, sample_posterior
+from .exact import Exact, Listed, Scores, compute_exact_posterior, compute_scores, list_sets
+from .line import CURVES, draw_curves
 
 # How heat came to the sensors: what is known of it, and what only within a range.
 
@@ -183,12 +183,12 @@ class Physics:
                 "finite: they are deviations of what the sensors are off by. Use 0 for none."
             )
 
-    def operator(self, places_m: Floats, spread_m2: float) -> Floats:
+    def make_operator(self, places_m: Floats, spread_m2: float) -> Floats:
         """Return A, (sensors, cells), if heat has spread so far."""
         places = places_m[:, 0] if places_m.shape[1] == 1 else places_m
         return forward(places, self.sensors_m, spread_m2, self.walls, self.length_m)
 
-    def first_grid(self) -> Floats:
+    def make_first_grid(self) -> Floats:
         """Return logarithms of a few spreads, each as likely as any other before any reading."""
         shortest, longest = self.spreads_m2
         rungs = 2 + math.ceil(math.log(longest / shortest) / math.log(_RUNG))
@@ -221,7 +221,7 @@ class Conditional:
     decided: Scores | None = None
 
 
-def conditional(seen: Seen, scenes: int = SCENES) -> Conditional:
+def infer_sources(seen: Seen, scenes: int = SCENES) -> Conditional:
     """Return the posterior of the sources, with the operator and the noise as they are given.
 
     Args:
@@ -232,12 +232,14 @@ def conditional(seen: Seen, scenes: int = SCENES) -> Conditional:
     """
     prior, cells = seen.prior, seen.operator.shape[1]
     if countable(seen):
-        found = scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
+        found = compute_scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
         if seen.places.shape[1] == 1:
-            exact = exact_posterior(found, prior.fewest, prior.most, seen.open)
+            exact = compute_exact_posterior(found, prior.fewest, prior.most, seen.open)
             return Conditional(exact.log_evidence, exact.present * prior.warmest, exact, found)
         every = list_sets(found, prior.fewest, prior.most, seen.open)
-        return Conditional(every.log_evidence, every.present(cells) * prior.warmest, every)
+        return Conditional(
+            every.log_evidence, every.compute_presence(cells) * prior.warmest, every
+        )
     draws = sample_posterior(seen, scenes)
     there = draws.cells >= 0
     heat = np.bincount(draws.cells[there], draws.powers[there], cells)
@@ -257,15 +259,15 @@ def combine_parts(seen: Seen, parts: list[Conditional], chances: Floats) -> Esti
     every = [part.posterior for part in parts if isinstance(part.posterior, Listed)]
     draws = [part.posterior for part in parts if isinstance(part.posterior, Draws)]
     if draws:
-        return from_draws(seen, pool(draws, chances))
+        return estimate_from_draws(seen, pool(draws, chances))
     if every:
         # All of them list the same sets in the same order.
         mean = np.asarray(chances @ np.array([part.chances for part in every]))
         return in_a_plane(seen, replace(every[0], chances=mean))
-    return along_a_line(seen, mix(exact, chances), curves(seen, parts, chances))
+    return along_a_line(seen, mix(exact, chances), draw_curves_of_parts(seen, parts, chances))
 
 
-def curves(seen: Seen, parts: list[Conditional], chances: Floats) -> Floats:
+def draw_curves_of_parts(seen: Seen, parts: list[Conditional], chances: Floats) -> Floats:
     """Return cumulative shares that stand for all parts, (curves, cells), along a line.
 
     Of each part so many as its chance deserves, among scenes with a source.
@@ -273,7 +275,7 @@ def curves(seen: Seen, parts: list[Conditional], chances: Floats) -> Floats:
     some = chances * [1 - part.posterior.numbers[0] for part in parts]
     counts = np.diff(np.rint(np.cumsum(some) / max(some.sum(), 1e-300) * CURVES), prepend=0)
     made = [
-        possible_curves(part.decided, part.posterior, seen.open, int(count), turn * _GOLDEN % 1)
+        draw_curves(part.decided, part.posterior, seen.open, int(count), turn * _GOLDEN % 1)
         for turn, (part, count) in enumerate(zip(parts, counts, strict=True), 1)
         if count and isinstance(part.posterior, Exact) and part.decided is not None
     ]
@@ -327,7 +329,7 @@ class Drift:
     basis: Floats
     sigma: float
 
-    def whitened(self, seen: Floats) -> Floats:
+    def whiten(self, seen: Floats) -> Floats:
         """Return readings or operator, sensors first, with noise as if no sensor drifted."""
         if not self.basis.any():
             return seen
@@ -341,7 +343,7 @@ class Drift:
             @ (less[:, None] * (left.T @ seen.reshape(len(seen), -1))).reshape(-1, *seen.shape[1:])
         )
 
-    def expected(self, residual: Floats) -> Floats:
+    def estimate_terms(self, residual: Floats) -> Floats:
         """Return the drift's terms that a residual, (sensors,), speaks for, (1 + axes,).
 
         In deviations, so that basis @ terms is the drift.
@@ -384,13 +386,13 @@ class Belief:
     values: Floats
     upto: Floats
 
-    def quantile(self, chance: float) -> float:
+    def compute_quantile(self, chance: float) -> float:
         """Return the value that is not exceeded with this chance."""
         return float(np.interp(chance, self.upto, self.values))
 
-    def within(self, level: float) -> tuple[float, float]:
+    def find_interval(self, level: float) -> tuple[float, float]:
         """Return between what it lies with this chance, as much of it below as above."""
-        return self.quantile((1 - level) / 2), self.quantile((1 + level) / 2)
+        return self.compute_quantile((1 - level) / 2), self.compute_quantile((1 + level) / 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -437,29 +439,29 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
         )
     sensors = sensors.reshape(len(sensors), -1)
     # Heat is felt most where it spread least.
-    most = physics.operator(seen.places, physics.spreads_m2[0])
+    most = physics.make_operator(seen.places, physics.spreads_m2[0])
     seen = replace(seen, sigma=with_digits(replace(seen, operator=most)).sigma)
     drifts = make_drift(sensors, physics.offset, physics.slope, seen.sigma)
-    white = replace(seen, readings=drifts.whitened(seen.readings) / seen.sigma, sigma=1.0)
+    white = replace(seen, readings=drifts.whiten(seen.readings) / seen.sigma, sigma=1.0)
 
     def operator(spread: float) -> Floats:
-        return drifts.whitened(physics.operator(seen.places, math.exp(spread))) / seen.sigma
+        return drifts.whiten(physics.make_operator(seen.places, math.exp(spread))) / seen.sigma
 
     def with_spread(spread: float) -> tuple[float, float, Conditional]:
         here = operator(spread)
-        found = conditional(replace(white, operator=here))
+        found = infer_sources(replace(white, operator=here))
         change = (operator(spread + _ASIDE) - here) @ found.heat
         return found.log_evidence, float(np.linalg.norm(change)) / _ASIDE, found
 
-    return _joint(seen, physics, explore(physics.first_grid(), with_spread), drifts)
+    return _joint(seen, physics, explore(physics.make_first_grid(), with_spread), drifts)
 
 
 def _joint(seen: Seen, physics: Physics, explored: Explored[Conditional], drifts: Drift) -> Joint:
-    operators = [physics.operator(seen.places, spread) for spread in np.exp(explored.points)]
+    operators = [physics.make_operator(seen.places, spread) for spread in np.exp(explored.points)]
     warmed = np.zeros(len(seen.readings))
     for operator, chance, found in zip(operators, explored.chances, explored.found, strict=True):
         warmed += chance * (operator @ found.heat)
-    terms = drifts.expected(seen.readings - warmed)
+    terms = drifts.estimate_terms(seen.readings - warmed)
     # The residual is of what drift does not explain, with the likeliest physics.
     undrifted = replace(
         seen,

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sequence import normals, uniforms
-from .exact import Scores, exact_posterior, list_sets, scores
-from .line import expected_distance, median, posterior_of_cumulative_share
-from .medoid import medoid
+from .exact import Scores, compute_exact_posterior, compute_scores, list_sets
+from .line import compute_expected_distance, compute_median, compute_share_posterior
+from .medoid import find_medoid
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,7 @@ class Yardstick:
     trials: int
 
 
-def bayes_yardstick(
+def measure_bayes_risk(
     operator: Floats,
     sigma: float,
     sources: int | tuple[int, int],
@@ -81,7 +81,7 @@ def bayes_yardstick(
         )
     cells = operator.shape[1]
     allowed = np.arange(cells) if open is None else np.flatnonzero(open)
-    silent = scores(operator, np.zeros(len(operator)), sigma, heat)
+    silent = compute_scores(operator, np.zeros(len(operator)), sigma, heat)
     errors = np.empty(count)
     for trial in range(count):
         chances = uniforms(len(allowed) + 1, _SCENES + trial)
@@ -99,7 +99,7 @@ def _error(
 ) -> float:
     """Return the least posterior expectation of the distance."""
     if places.shape[1] == 1:
-        posterior = posterior_of_cumulative_share(exact_posterior(found, fewest, most, open))
-        return expected_distance(posterior, median(posterior), places[:, 0])
+        posterior = compute_share_posterior(compute_exact_posterior(found, fewest, most, open))
+        return compute_expected_distance(posterior, compute_median(posterior), places[:, 0])
     possible = list_sets(found, fewest, most, open)
-    return medoid(possible.sets, possible.chances, places).expected_error
+    return find_medoid(possible.sets, possible.chances, places).expected_error

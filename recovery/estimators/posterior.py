@@ -17,19 +17,19 @@ from ..bayes.exact import (
     SETS_MAX,
     Exact,
     Listed,
-    exact_posterior,
+    compute_exact_posterior,
+    compute_scores,
+    count_sets,
     list_sets,
-    scores,
-    sets_of,
 )
 from ..bayes.line import (
-    expected_distance,
-    median,
-    possible_curves,
-    posterior_of_cumulative_share,
-    whole_band,
+    compute_expected_distance,
+    compute_median,
+    compute_share_posterior,
+    draw_curves,
+    find_band,
 )
-from ..bayes.medoid import medoid
+from ..bayes.medoid import find_medoid
 from ..maps.heatmap import Credible
 from .record import Estimate, Seen, check, label, with_digits
 
@@ -56,11 +56,11 @@ def _run(seen: Seen) -> Estimate:
         from ..bayes.chain import estimate_by_chain
 
         return estimate_by_chain(seen)
-    found = scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
+    found = compute_scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
     if seen.places.shape[1] == 1:
-        exact = exact_posterior(found, prior.fewest, prior.most, seen.open)
+        exact = compute_exact_posterior(found, prior.fewest, prior.most, seen.open)
         some = exact.numbers[0] < 1
-        curves = possible_curves(found, exact, seen.open) if some else np.zeros((0, 0))
+        curves = draw_curves(found, exact, seen.open) if some else np.zeros((0, 0))
         return along_a_line(seen, exact, curves)
     return in_a_plane(seen, list_sets(found, prior.fewest, prior.most, seen.open))
 
@@ -75,7 +75,7 @@ def countable(seen: Seen) -> bool:
     return (
         few
         and prior.coolest == prior.warmest
-        and sets_of(cells, prior.fewest, prior.most) <= allowed
+        and count_sets(cells, prior.fewest, prior.most) <= allowed
     )
 
 
@@ -90,25 +90,25 @@ def along_a_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
     present, numbers = exact.present.reshape(seen.shape), _numbers(seen, exact.numbers)
     if numbers[0] > 0.5:
         return _nothing(seen, present, numbers)
-    posterior = posterior_of_cumulative_share(exact)
-    cumulative = median(posterior)
+    posterior = compute_share_posterior(exact)
+    cumulative = compute_median(posterior)
     credible = Credible(
         seen.level,
         present,
         numbers,
-        whole_band(posterior, curves, seen.level),
-        expected_distance(posterior, cumulative, seen.places[:, 0]),
+        find_band(posterior, curves, seen.level),
+        compute_expected_distance(posterior, cumulative, seen.places[:, 0]),
     )
     return _estimate(seen, np.diff(cumulative, prepend=0.0), credible)
 
 
 def in_a_plane(seen: Seen, possible: Listed) -> Estimate:
     """Return the estimate that an exact posterior in a plane comes to."""
-    present = possible.present(seen.operator.shape[1]).reshape(seen.shape)
+    present = possible.compute_presence(seen.operator.shape[1]).reshape(seen.shape)
     numbers = _numbers(seen, possible.numbers)
     if numbers[0] > 0.5:
         return _nothing(seen, present, numbers)
-    nearest = medoid(possible.sets, possible.chances, seen.places)
+    nearest = find_medoid(possible.sets, possible.chances, seen.places)
     share = np.zeros(seen.operator.shape[1])
     np.add.at(share, nearest.cells, nearest.shares)
     credible = Credible(seen.level, present, numbers, expected_error=nearest.expected_error)

@@ -35,20 +35,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..bayes.bank import WEIGHTS, Family, Some, Whole, families, places_of
+from ..bayes.bank import WEIGHTS, Family, Some, Whole, choose_places, weigh_families
 from ..bayes.chain import (
     MOST_CELLS,
     SCENES,
     Draws,
-    cumulative_shares,
-    from_draws,
+    compute_cumulative_shares,
+    estimate_from_draws,
     sample_posterior,
 )
-from ..bayes.crowd import open_cells
+from ..bayes.crowd import list_open_cells
 from ..bayes.exact import Exact, Listed, Scores
-from ..bayes.line import possible_curves
+from ..bayes.line import draw_curves
 from ..bayes.medoid import measure_distances
-from ..bayes.unknown_physics import combine_parts, conditional
+from ..bayes.unknown_physics import combine_parts, infer_sources
 from ..maps.heatmap import Verdict
 from ..maps.sentence import Sentence, Wording
 from . import posterior
@@ -97,11 +97,11 @@ def estimate(seen: Seen) -> Estimate:
     if seen.near is not None:
         return label(_estimated(weighed, seen.near), seen, weighed)
     wide, cells = weighed.of_any_time(), len(seen.places)
-    if len(open_cells(wide)) > MOST_CELLS:
+    if len(list_open_cells(wide)) > MOST_CELLS:
         return replace(posterior.estimate(seen), why=ONE_TIME)
     draws = sample_posterior(wide)
     draws = replace(draws, cells=np.where(draws.cells < 0, -1, draws.cells % cells))
-    drawn = from_draws(weighed, draws)
+    drawn = estimate_from_draws(weighed, draws)
     if drawn.heat.any():
         apart = _apart(weighed, drawn.heat / drawn.heat.sum(), draws)
         drawn = _say_how_far(drawn, {"stated": apart}, {"stated": 1.0})
@@ -111,8 +111,8 @@ def estimate(seen: Seen) -> Estimate:
 def _estimated(seen: Seen, near: Near) -> Estimate:
     line = seen.places.shape[1] == 1
     scenes = _SCENES if line else SCENES
-    stated, cells = conditional(seen, scenes), places_of(seen)
-    found = families(seen, near)
+    stated, cells = infer_sources(seen, scenes), choose_places(seen)
+    found = weigh_families(seen, near)
     nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
     logs = {name: math.log(WEIGHTS[name]) + one.log_evidence for name, one in found.items()}
     ratio = float(np.logaddexp.reduce(list(logs.values()))) - stated.log_evidence - nothing
@@ -124,7 +124,7 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     else:
         draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen, scenes)
         banded = _pooled(draws, found, doubted, known) if line else None
-        drawn = from_draws(seen, _pooled(draws, found, chances, known), banded)
+        drawn = estimate_from_draws(seen, _pooled(draws, found, chances, known), banded)
     if not drawn.heat.any():
         return replace(drawn, verdict=Verdict("fits"))
     worlds = {name: family.draw(_TRIED, len(known) - 1) for name, family in found.items()}
@@ -194,7 +194,7 @@ def _apart(
 ) -> Apart:
     """Return how far a map and an even one are from what is possible in the stated world."""
     if isinstance(posterior, Exact) and decided is not None:
-        curves = possible_curves(decided, posterior, seen.open).T
+        curves = draw_curves(decided, posterior, seen.open).T
         return _between(seen, share, curves), _between(seen, _even(seen), curves)
     if isinstance(posterior, Listed):
         upto = np.cumsum(posterior.chances)
@@ -218,7 +218,7 @@ def _distances(seen: Seen, share: Floats, cells: Whole, powers: Floats) -> Apart
     """Return how far a map is from each of some scenes, and an even one from some of them."""
     even = _even(seen)
     if seen.places.shape[1] == 1:
-        curves = cumulative_shares(cells, powers, len(share))
+        curves = compute_cumulative_shares(cells, powers, len(share))
         return _between(seen, share, curves), _between(seen, even, curves)
     powers = np.where(cells < 0, 0.0, powers)
     far = measure_distances(share, cells, seen.places, powers)

@@ -224,7 +224,7 @@ def _estimate_jointly(query: Query, readings: Readings, weighed: Seen) -> Estima
     area, kelvin = (" m2", " K") if query.grid.cell_mm else ("", "")
     said = []
     if query.spread_max_m2 is not None:
-        low, high = joint.spread_m2.within(query.level)
+        low, high = joint.spread_m2.find_interval(query.level)
         said.append(f"a spread of {low:.3g} to {high:.3g}{area} ({query.level:.0%} sure)")
     if query.drift or query.drift_slope:
         said.append(f"sensors {joint.offset:+.2g}{kelvin} off")

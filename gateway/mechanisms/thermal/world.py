@@ -17,7 +17,7 @@ from physics.fleet import Fleet
 from physics.places import cell_places, is_plane, length_m
 from physics.scenes import Scene, draw_sources, read_scene
 from physics.sensors import PointSensors, to_grains
-from recovery.bayes.yardstick import Yardstick, bayes_yardstick
+from recovery.bayes.yardstick import Yardstick, measure_bayes_risk
 from recovery.thermal import Query, make_operator
 from recovery.thermal.noise import make_follower
 from recovery.thermal.query import cell_m, find_standing_room
@@ -258,7 +258,7 @@ def make_yardstick(room: Room, round: Any) -> Yardstick | None:
         return None
     places = np.asarray(cell_places(query.grid)).reshape(cells, -1)
     longest = max(query.grid.shape) * cell_m(query.grid)
-    return bayes_yardstick(
+    return measure_bayes_risk(
         make_operator(query),
         compute_deviation(query, params_of(round)),
         number,

@@ -7,14 +7,14 @@ import pytest
 from scipy.optimize import linprog
 
 from physics.kernel import forward
-from recovery.bayes.exact import Exact, Scores, exact_posterior, list_sets, scores
+from recovery.bayes.exact import Exact, Scores, compute_exact_posterior, compute_scores, list_sets
 from recovery.bayes.line import (
-    band_of_draws,
-    expected_distance,
-    median,
-    possible_curves,
-    posterior_of_cumulative_share,
-    whole_band,
+    compute_expected_distance,
+    compute_median,
+    compute_share_posterior,
+    draw_curves,
+    find_band,
+    find_band_of_draws,
 )
 from recovery.distance import earth_movers
 
@@ -34,7 +34,7 @@ def posterior(sigma: float, fewest: int, most: int) -> tuple[Exact, list[tuple[i
             off = readings - operator[:, list(one)].sum(axis=1)
             sets.append(one)
             chances.append(np.exp(-off @ off / (2 * sigma**2)) / len(of_number))
-    exact = exact_posterior(scores(operator, readings, sigma, 1.0), fewest, most)
+    exact = compute_exact_posterior(compute_scores(operator, readings, sigma, 1.0), fewest, most)
     return exact, sets, list(np.array(chances) / np.sum(chances))
 
 
@@ -49,8 +49,8 @@ def heat_of(one: tuple[int, ...]) -> np.ndarray:
 def test_no_map_has_a_smaller_expected_distance(fewest: int, most: int, sigma: float) -> None:
     """The least over all maps, by a linear program, is what the median reaches."""
     exact, sets, chances = posterior(sigma, fewest, most)
-    found = posterior_of_cumulative_share(exact)
-    cumulative = median(found)
+    found = compute_share_posterior(exact)
+    cumulative = compute_median(found)
 
     # min sum over sets and gaps of chance * gap * |F - F_set|, F rising from 0 to 1.
     gaps = np.diff(PLACES)
@@ -69,7 +69,7 @@ def test_no_map_has_a_smaller_expected_distance(fewest: int, most: int, sigma: f
         bounds=[(0, 1)] * points + [(0, None)] * (points * count),
     ).fun
 
-    assert expected_distance(found, cumulative, PLACES) == pytest.approx(least, abs=1e-9)
+    assert compute_expected_distance(found, cumulative, PLACES) == pytest.approx(least, abs=1e-9)
     # And it is what the distance itself comes to, set by set.
     heat = np.diff(cumulative, prepend=0)
     mean = sum(
@@ -82,7 +82,7 @@ def test_no_map_has_a_smaller_expected_distance(fewest: int, most: int, sigma: f
 def test_the_shares_are_those_of_the_sets() -> None:
     """The chance of each share in each cell, counted set by set; without the empty one."""
     exact, sets, chances = posterior(0.3, 0, 4)
-    found = posterior_of_cumulative_share(exact)
+    found = compute_share_posterior(exact)
     expected = np.zeros_like(found.chances)
     for one, chance in zip(sets, chances, strict=True):
         if one:
@@ -110,8 +110,8 @@ def seen(
     heat = np.zeros(MANY)
     heat[world.choice(MANY, number, replace=False)] = 1
     readings = OPERATOR @ heat + sigma * world.normal(size=15)
-    found = scores(OPERATOR, readings, sigma, 1.0)
-    return found, exact_posterior(found, fewest, most), np.cumsum(heat) / number
+    found = compute_scores(OPERATOR, readings, sigma, 1.0)
+    return found, compute_exact_posterior(found, fewest, most), np.cumsum(heat) / number
 
 
 def chance_within(found: Scores, low: np.ndarray, high: np.ndarray, most: int) -> float:
@@ -132,12 +132,10 @@ def test_the_posterior_has_that_chance(sigma: float, level: float) -> None:
     chances = []
     for trial in range(8):
         found, exact, _ = seen(trial, 2, sigma, 1, 4)
-        made = whole_band(
-            posterior_of_cumulative_share(exact), possible_curves(found, exact), level
-        )
+        made = find_band(compute_share_posterior(exact), draw_curves(found, exact), level)
         chances.append(chance_within(found, made.low, made.high, 4))
-        assert (made.low <= median(posterior_of_cumulative_share(exact)) + 1e-9).all()
-        assert (median(posterior_of_cumulative_share(exact)) <= made.high + 1e-9).all()
+        assert (made.low <= compute_median(compute_share_posterior(exact)) + 1e-9).all()
+        assert (compute_median(compute_share_posterior(exact)) <= made.high + 1e-9).all()
 
     assert np.mean(chances) == pytest.approx(level, abs=0.035)
     assert np.ptp(chances) < 0.15
@@ -149,7 +147,7 @@ def test_the_curves_stand_for_the_posterior(number: int, sigma: float) -> None:
     """Their cells are as likely as the posterior's, and so is whether two come together."""
     found, exact, _ = seen(1, number, sigma, number, number)
 
-    curves = possible_curves(found, exact)
+    curves = draw_curves(found, exact)
 
     steps = np.diff(curves, axis=1, prepend=0) * number
     assert steps.sum(axis=1) == pytest.approx(np.full(len(curves), number))
@@ -179,7 +177,7 @@ def test_draws_that_are_deep_are_within_and_the_band_is_no_wider(level: float, t
     curves = np.minimum(np.cumsum(steps, axis=1), 1)
     curves[:, -1] = 1
 
-    made = band_of_draws(curves, level)
+    made = find_band_of_draws(curves, level)
 
     copies = np.array([(np.abs(curves - one) < 1e-9).all(axis=1).sum() for one in curves])
     found = depths(curves, curves) - copies
@@ -200,7 +198,7 @@ def test_copies_of_a_draw_are_no_others() -> None:
     steps = np.random.default_rng(7).dirichlet(np.full(12, 0.3), 60)
     curves = np.minimum(np.cumsum(steps, axis=1), 1)
 
-    once, often = (band_of_draws(np.repeat(curves, times, axis=0), 0.7) for times in (1, 5))
+    once, often = (find_band_of_draws(np.repeat(curves, times, axis=0), 0.7) for times in (1, 5))
 
     assert often.low == pytest.approx(once.low)
     assert often.high == pytest.approx(once.high)

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from physics.kernel import forward
-from recovery.bayes.chain import cumulative_shares, from_draws, sample_posterior
-from recovery.bayes.exact import list_sets, scores
-from recovery.bayes.medoid import find_plans, medoid
-from recovery.bayes.moves import log_mass
-from recovery.bayes.yardstick import bayes_yardstick
+from recovery.bayes.chain import compute_cumulative_shares, estimate_from_draws, sample_posterior
+from recovery.bayes.exact import compute_scores, list_sets
+from recovery.bayes.medoid import find_medoid, find_plans
+from recovery.bayes.moves import compute_log_mass
+from recovery.bayes.yardstick import measure_bayes_risk
 from recovery.estimators.record import Prior, Seen, with_digits
 from recovery.estimators.table import estimate
 
@@ -75,7 +75,7 @@ def possible(sigma: float, fewest: int, most: int) -> tuple[np.ndarray, np.ndarr
     operator = np.kron(line, line)
     world = np.random.default_rng(most)
     readings = operator[:, [8, 27]].sum(axis=1) + sigma * world.normal(size=16)
-    found = list_sets(scores(operator, readings, sigma, 1.0), fewest, most)
+    found = list_sets(compute_scores(operator, readings, sigma, 1.0), fewest, most)
     kept = np.argsort(-found.chances)[:50]
     return found.sets[kept], found.chances[kept] / found.chances[kept].sum()
 
@@ -86,7 +86,7 @@ def test_no_possible_set_is_nearer(fewest: int, most: int, sigma: float) -> None
     """Its stated error is its mean distance, and none of all possible sets has a smaller one."""
     sets, chances = possible(sigma, fewest, most)
 
-    nearest = medoid(sets, chances, PLACES)
+    nearest = find_medoid(sets, chances, PLACES)
 
     stated = expected(nearest.cells, nearest.shares, sets, chances)
     assert nearest.expected_error == pytest.approx(stated, abs=1e-9)
@@ -153,7 +153,7 @@ def test_the_mass_between_bounds_that_nearly_touch_is_their_width(
 ) -> None:
     """Where the law hardly changes between the bounds, by hand: its height times the width."""
     high = 1e-3 * width if abs(slope) > 1e4 else width
-    found = log_mass(flat(slope), flat(2.0), -high, high)
+    found = compute_log_mass(flat(slope), flat(2.0), -high, high)
 
     grid = np.linspace(-high, high, 20001)
     heights = np.exp(slope * grid - grid**2)
@@ -178,7 +178,7 @@ ELSEWHERE = {
 @pytest.mark.parametrize("sources", [1, 2, 3, 4])
 def test_the_yardstick_is_what_was_found_elsewhere(sigma: float, sources: int) -> None:
     """The paper's line, epsilon 1, 4 and 10, in the scenes' own scatter."""
-    found = bayes_yardstick(PAPER, sigma, sources, None, ALONG)
+    found = measure_bayes_risk(PAPER, sigma, sources, None, ALONG)
 
     elsewhere = ELSEWHERE[sigma][sources - 1]
     assert found.distance == pytest.approx(elsewhere, abs=0.1 * elsewhere + 0.003)
@@ -193,7 +193,7 @@ def test_readings_of_noise_alone_leave_the_best_guess() -> None:
     guess = np.abs(upto - np.median(upto, axis=0)).sum(axis=1).mean()
     operator = forward(places[:, 0], places[:, 0], 1.0)
 
-    found = bayes_yardstick(operator, 1e6, 2, 5, places)
+    found = measure_bayes_risk(operator, 1e6, 2, 5, places)
 
     assert found.distance == pytest.approx(guess, abs=1e-4)
     assert found.standard_error < 1e-4
@@ -230,12 +230,12 @@ def _tally(prior: Prior, low: float, sigma: float, told: float) -> Tally:
         seen = Seen(OPERATOR, readings, told, WHERE[:, None], (1, CELLS), prior)
         draws = sample_posterior(seen, scenes=64, last_sweeps=4, stream=run)
         truth = np.cumsum(heat) / heat.sum()
-        shares = cumulative_shares(draws.cells, draws.powers, CELLS)
+        shares = compute_cumulative_shares(draws.cells, draws.powers, CELLS)
         below = (shares < truth[:, None] - 1e-9).mean(axis=1)
         same = (np.abs(shares - truth[:, None]) <= 1e-9).mean(axis=1)
         # Ties are broken evenly, so that a right posterior has even ranks.
         ranks.append((below + world.uniform() * same)[[7, 14, 22]])
-        credible = from_draws(seen, draws).credible
+        credible = estimate_from_draws(seen, draws).credible
         assert credible.band is not None
         band = credible.band
         inside.append(((band.low - 1e-9 <= truth) & (truth <= band.high + 1e-9)).all())

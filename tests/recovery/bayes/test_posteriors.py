@@ -15,14 +15,14 @@ from scipy.stats import truncnorm
 from physics.kernel import forward
 from recovery.bayes.chain import (
     Draws,
-    cumulative_shares,
+    compute_cumulative_shares,
     estimate_by_chain,
-    from_draws,
+    estimate_from_draws,
     sample_posterior,
 )
-from recovery.bayes.crowd import Crowd, compress
-from recovery.bayes.exact import exact_posterior, scores
-from recovery.bayes.moves import Share, at_share, log_mass
+from recovery.bayes.crowd import Crowd, make_problem
+from recovery.bayes.exact import compute_exact_posterior, compute_scores
+from recovery.bayes.moves import Share, compute_log_mass, invert_cdf
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 
@@ -130,7 +130,7 @@ def test_every_set_is_weighed(number: int, sigma: float) -> None:
     operator, readings = scene(number, sigma)
     chances, evidence = brute(operator, readings, sigma, range(number, number + 1))
 
-    exact = exact_posterior(scores(operator, readings, sigma, 1.0), number, number)
+    exact = compute_exact_posterior(compute_scores(operator, readings, sigma, 1.0), number, number)
 
     assert exact.orders[number] == pytest.approx(orders_of(chances, number), abs=1e-9)
     assert exact.log_evidence == pytest.approx(evidence, rel=1e-9, abs=1e-9)
@@ -144,7 +144,7 @@ def test_an_unknown_number_is_weighed_too(sigma: float) -> None:
     numbers = [sum(c for one, c in chances.items() if len(one) == k) for k in range(5)]
     present = [sum(c for one, c in chances.items() if cell in one) for cell in range(CELLS)]
 
-    exact = exact_posterior(scores(operator, readings, sigma, 1.0), 0, 4)
+    exact = compute_exact_posterior(compute_scores(operator, readings, sigma, 1.0), 0, 4)
 
     assert exact.numbers == pytest.approx(numbers, abs=1e-10)
     assert exact.present == pytest.approx(present, abs=1e-10)
@@ -157,7 +157,7 @@ def test_hopeless_readings_do_not_overflow() -> None:
     readings = np.where(np.arange(10) == 4, 400.0, -300.0)
     chances, evidence = brute(operator, readings, 1.0, range(4, 5))
 
-    exact = exact_posterior(scores(operator, readings, 1.0, 1.0), 4, 4)
+    exact = compute_exact_posterior(compute_scores(operator, readings, 1.0, 1.0), 4, 4)
 
     assert exact.orders[4] == pytest.approx(orders_of(chances, 4), abs=1e-9)
     assert exact.log_evidence == pytest.approx(evidence, rel=1e-9)
@@ -168,11 +168,11 @@ def test_fewer_open_cells_than_sources_leave_fewer_sources() -> None:
     operator, readings = scene(1, 0.3)
     allowed = np.arange(CELLS) < 2
 
-    exact = exact_posterior(scores(operator, readings, 0.3, 1.0), 1, 4, allowed)
+    exact = compute_exact_posterior(compute_scores(operator, readings, 0.3, 1.0), 1, 4, allowed)
 
     assert len(exact.numbers) == 3
     with pytest.raises(ValueError, match="3 to 2 sources in 2 open cells"):
-        exact_posterior(scores(operator, readings, 0.3, 1.0), 3, 4, allowed)
+        compute_exact_posterior(compute_scores(operator, readings, 0.3, 1.0), 3, 4, allowed)
 
 
 # What the sampler finds is what looking at every scene finds.
@@ -195,7 +195,9 @@ def _furthest(seen: Seen, draws: Draws, exact: Everything) -> float:
     numbers = np.bincount(draws.numbers, minlength=len(exact.numbers)) / many
     present = np.bincount(draws.cells[draws.cells >= 0], minlength=cells) / many
     some = draws.numbers > 0
-    share = cumulative_shares(draws.cells[some], draws.powers[some], cells).sum(axis=1) / many
+    share = (
+        compute_cumulative_shares(draws.cells[some], draws.powers[some], cells).sum(axis=1) / many
+    )
     return float(
         max(
             np.abs(numbers - exact.numbers).max(),
@@ -295,7 +297,7 @@ def test_the_expected_error_is_the_mean_distance_to_the_draws() -> None:
     """And no draw is nearer to them on average than the map is."""
     seen = _line(30, {4: 0.5, 11: 1.0}, 0.3, Prior(1, 3, 1.0, 0.3), seed=4)
     draws = sample_posterior(seen, scenes=40, last_sweeps=1)
-    estimate = from_draws(seen, draws)
+    estimate = estimate_from_draws(seen, draws)
     possible = np.zeros((len(draws.cells), 30))
     for scene, cells, powers in zip(possible, draws.cells, draws.powers, strict=True):
         scene[cells[cells >= 0]] = powers[cells >= 0]
@@ -332,7 +334,9 @@ def test_the_integral_is_that_of_quadrature(slope: float, precision: float) -> N
         lambda w: np.exp(slope * w - precision * w**2 / 2 - top), 0.3, 1.0, points=[peak]
     )
 
-    assert log_mass(*_one(slope, precision, 0.3, 1.0))[0] == pytest.approx(top + np.log(found))
+    assert compute_log_mass(*_one(slope, precision, 0.3, 1.0))[0] == pytest.approx(
+        top + np.log(found)
+    )
 
 
 def test_heat_that_is_too_little_for_two_has_no_share_of_less_than_nothing() -> None:
@@ -340,12 +344,12 @@ def test_heat_that_is_too_little_for_two_has_no_share_of_less_than_nothing() -> 
     places = np.arange(1, 21) / 20
     operator = forward(places, places[::2], 0.05)
     seen = Seen(operator, operator[:, 7], 0.1, places[:, None], (1, 20), Prior(1, 4))
-    crowd = Crowd(compress(seen, 0.3), 64, 2)
+    crowd = Crowd(make_problem(seen, 0.3), 64, 2)
     cells = np.tile(np.arange(5), (64, 1))
     nothing = np.zeros(cells.shape)
     for heat, two in ((0.5, False), (0.7, True), (1.9, True), (2.1, False)):
         law = Share(crowd, crowd.residual, np.full(64, heat), 1.0)
-        found, widths = law.rough(cells, cells, nothing, nothing)
+        found, widths = law.approximate_scores(cells, cells, nothing, nothing)
 
         assert (widths > 0).all()
         assert (np.isfinite(found) if two else np.isneginf(found)).all()
@@ -358,6 +362,6 @@ def test_shares_are_those_of_scipy(slope: float, precision: float) -> None:
     middle, deviation = slope / precision, precision**-0.5
     law = truncnorm((0.3 - middle) / deviation, (1 - middle) / deviation, middle, deviation)
 
-    found = at_share(np.full(5, slope), np.full(5, precision), 0.3, 1.0, shares)
+    found = invert_cdf(np.full(5, slope), np.full(5, precision), 0.3, 1.0, shares)
 
     assert found == pytest.approx(law.ppf(shares), rel=1e-6)

@@ -13,8 +13,8 @@ from edge.core.records import Grid, Release
 from edge.mechanisms.thermal import params_of
 from gateway.mechanisms.summary import _REACH, describe_warmest_places, find_warmest_places
 from physics.kernel import forward
-from recovery.bayes.bank import families, places_of
-from recovery.bayes.exact import exact_posterior, scores
+from recovery.bayes.bank import choose_places, weigh_families
+from recovery.bayes.exact import compute_exact_posterior, compute_scores
 from recovery.distance import earth_movers
 from recovery.estimators import robust
 from recovery.estimators.record import Prior, Seen
@@ -56,7 +56,7 @@ def seen_of(trial: int, **room) -> Seen:
 
 
 def weighed(seen: Seen):
-    return families(seen, seen.near)
+    return weigh_families(seen, seen.near)
 
 
 def stated_room(worlds):
@@ -124,8 +124,8 @@ def test_one_and_two_sources_in_the_stated_room_weigh_what_enumeration_says() ->
         rows = (where // width == 16) & (numbers == number) & alone
         inside = np.logaddexp.reduce(found.weights[rows])
         prior = np.logaddexp.reduce(found.worlds.prior[rows])
-        exact = exact_posterior(
-            scores(seen.operator, seen.readings, seen.sigma, 1.0), number, number
+        exact = compute_exact_posterior(
+            compute_scores(seen.operator, seen.readings, seen.sigma, 1.0), number, number
         )
 
         assert rows.sum() == math.comb(60, number)
@@ -139,7 +139,7 @@ def test_a_source_outside_is_weighed_and_is_not_on_the_map() -> None:
     beside = forward(np.array([1.15]), SENSORS, 0.05)[:, 0]
     for warmth, share in ((felt, (0.0, 0.5)), (felt + beside, (0.7, 1.0))):
         found = weighed(replace(seen, readings=warmth * seen.near.weights))["equal"]
-        some = found.draw(400, len(places_of(seen)))
+        some = found.draw(400, len(choose_places(seen)))
 
         assert share[0] <= some.outside.mean() <= share[1]
         assert some.places.max() < 60
@@ -222,7 +222,7 @@ def test_in_a_plane_worlds_weigh_what_their_readings_are_worth() -> None:
     seen = look(PLANE, add_up(PLANE, [in_a_plane(PLANE, heat, 5)]))
     assert seen.open is not None
     seen = replace(seen, prior=Prior(1, 3))
-    found, cells, sigma = weighed(seen), places_of(seen), seen.sigma
+    found, cells, sigma = weighed(seen), choose_places(seen), seen.sigma
     assert not set(cells) - set(np.flatnonzero(seen.open))
     level = 0.12 * float(seen.operator.max()) / sigma
     slopes = 2 * seen.near.sensors_m - 1
@@ -254,7 +254,7 @@ def test_in_a_plane_clusters_stand_where_they_are_drawn() -> None:
     """Three of ten shapes are clusters: their sources are near each other on the floor, too."""
     seen = look(PLANE, add_up(PLANE, [in_a_plane(PLANE, np.eye(48)[9], 5)]))
     worlds = weighed(seen)["powers"].worlds.heat
-    places, width = seen.places[places_of(seen)], worlds.shape[1] // 54
+    places, width = seen.places[choose_places(seen)], worlds.shape[1] // 54
     pairs = np.flatnonzero(np.diff(worlds.indptr) == 2)
     first = worlds.indptr[pairs]
     one, other = (places[worlds.indices[first + step] % width] for step in (0, 1))
@@ -265,7 +265,7 @@ def test_in_a_plane_clusters_stand_where_they_are_drawn() -> None:
     # All cells are as likely, but for those beside the furniture, whose sources they have, too.
     stood = np.bincount(worlds.indices % width)
     crowded = places[: len(stood)][stood > 1.5 * np.median(stood)]
-    furniture = np.delete(seen.places, places_of(seen), axis=0)
+    furniture = np.delete(seen.places, choose_places(seen), axis=0)
     beside = np.linalg.norm(crowded[:, None] - furniture, axis=2).min(axis=1)
     assert len(furniture) == len(beside) == 2
     assert beside.max() < 0.17
@@ -298,7 +298,9 @@ def test_where_all_is_as_stated_others_are_not_likelier() -> None:
     for trial in range(100):
         seen = seen_of(trial)
         found = weighed(seen)
-        exact = exact_posterior(scores(seen.operator, seen.readings, seen.sigma, 1.0), 2, 2)
+        exact = compute_exact_posterior(
+            compute_scores(seen.operator, seen.readings, seen.sigma, 1.0), 2, 2
+        )
         nothing = -0.5 * float(np.square(seen.readings / seen.sigma).sum())
         ratios.append(found["equal"].log_evidence - nothing - exact.log_evidence)
 
