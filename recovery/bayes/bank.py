@@ -29,7 +29,7 @@ import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
 
 from ..estimators.record import Floats, Near, Room, Seen
-from ..estimators.verdict import decompose, heat_directions
+from ..estimators.verdict import decompose, find_heat_directions
 from ..sequence import normals, uniforms
 
 Whole = NDArray[np.int64]
@@ -184,8 +184,8 @@ def weigh_families(seen: Seen, near: Near) -> dict[str, Family]:
     Args:
         near: that of `seen`.
     """
-    sigma, room = seen.sigma, seen.room()
-    basis = heat_directions(room, sigma)
+    sigma, room = seen.sigma, seen.make_room()
+    basis = find_heat_directions(room, sigma)
     loudest = float(np.abs(seen.operator).max()) * seen.prior.warmest
     odd = basis.T @ _odd(near) * (_LEVEL * loudest / sigma)
     root = np.linalg.inv(np.linalg.cholesky(np.eye(odd.shape[1]) + odd.T @ odd))
@@ -316,9 +316,10 @@ def _table(near: Near, basis: Floats, places: Floats) -> Floats:
             mirrored.append(image)
     made = []
     for spread in _SPREADS:
-        free, far = near.beyond(places, spread), near.beyond(outside, spread)
-        walled = [free + near.beyond(image, spread) for image in mirrored]
-        every = near.feel(np.clip(places, 0, lengths), spread, "insulated")
+        free = near.make_free_operator(places, spread)
+        far = near.make_free_operator(outside, spread)
+        walled = [free + near.make_free_operator(image, spread) for image in mirrored]
+        every = near.make_operator(np.clip(places, 0, lengths), spread, "insulated")
         stated, changed = (every, free) if other == "none" else (free, every)
         for felt in (stated, *walled, changed):
             made.append(np.hstack([felt, far]).T @ basis)

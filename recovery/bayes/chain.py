@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..estimators.record import Estimate, Seen, check, lows, with_digits
+from ..estimators.record import Estimate, Seen, check, list_coolest, raise_sigma
 from ..maps.heatmap import Band, Credible
 from .crowd import Crowd, Problem, list_open_cells, make_problem
 from .line import find_band_of_draws
@@ -150,7 +150,7 @@ def sample_posterior(
         2022, who waste no move.
     """
     check(seen)
-    seen = with_digits(seen)
+    seen = raise_sigma(seen)
     cells = list_open_cells(seen)
     if len(cells) > MOST_CELLS:
         raise ValueError(
@@ -159,7 +159,7 @@ def sample_posterior(
         )
     prior = seen.prior
     runs = []
-    for model, coolest in enumerate(lows(prior)):
+    for model, coolest in enumerate(list_coolest(prior)):
         problem = make_problem(seen, coolest)
         runs.append(_anneal(problem, scenes, last_sweeps, 2 * stream + model))
     known = np.append(cells, -1)

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from physics.kernel import Length, forward
 
-from ..estimators.posterior import along_a_line, countable, in_a_plane
-from ..estimators.record import Estimate, Seen, check, with_digits
+from ..estimators.posterior import can_enumerate, estimate_in_plane, estimate_on_line
+from ..estimators.record import Estimate, Seen, check, raise_sigma
 from .chain import SCENES, Draws, estimate_from_draws, sample_posterior
 from .exact import Exact, Listed, Scores, compute_exact_posterior, compute_scores, list_sets
 from .line import CURVES, draw_curves
@@ -231,7 +231,7 @@ def infer_sources(seen: Seen, scenes: int = SCENES) -> Conditional:
         ValueError: there are too many cells or sources for either way.
     """
     prior, cells = seen.prior, seen.operator.shape[1]
-    if countable(seen):
+    if can_enumerate(seen):
         found = compute_scores(seen.operator, seen.readings, seen.sigma, prior.warmest)
         if seen.places.shape[1] == 1:
             exact = compute_exact_posterior(found, prior.fewest, prior.most, seen.open)
@@ -263,8 +263,8 @@ def combine_parts(seen: Seen, parts: list[Conditional], chances: Floats) -> Esti
     if every:
         # All of them list the same sets in the same order.
         mean = np.asarray(chances @ np.array([part.chances for part in every]))
-        return in_a_plane(seen, replace(every[0], chances=mean))
-    return along_a_line(seen, mix(exact, chances), draw_curves_of_parts(seen, parts, chances))
+        return estimate_in_plane(seen, replace(every[0], chances=mean))
+    return estimate_on_line(seen, mix(exact, chances), draw_curves_of_parts(seen, parts, chances))
 
 
 def draw_curves_of_parts(seen: Seen, parts: list[Conditional], chances: Floats) -> Floats:
@@ -440,7 +440,7 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
     sensors = sensors.reshape(len(sensors), -1)
     # Heat is felt most where it spread least.
     most = physics.make_operator(seen.places, physics.spreads_m2[0])
-    seen = replace(seen, sigma=with_digits(replace(seen, operator=most)).sigma)
+    seen = replace(seen, sigma=raise_sigma(replace(seen, operator=most)).sigma)
     drifts = make_drift(sensors, physics.offset, physics.slope, seen.sigma)
     white = replace(seen, readings=drifts.whiten(seen.readings) / seen.sigma, sigma=1.0)
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from .convex import GAP_MAX, Small, make_estimate, reduce_problem
-from .record import Estimate, Seen, moments, power
+from .record import Estimate, Seen, compute_mean_power, compute_moments
 
 Floats = NDArray[np.float64]
 
@@ -22,7 +22,7 @@ def estimate_linear(seen: Seen, made: Small) -> Floats:
     Source: Kay 1993, chapter 12.
     """
     cells = len(made.cells)
-    prior = moments(seen.prior, cells)
+    prior = compute_moments(seen.prior, cells)
     apart, together = prior.square - prior.product, prior.product - prior.mean**2
     sums = made.operator.sum(axis=1)
     # C A' in two parts, for C is a constant and a diagonal.
@@ -41,7 +41,7 @@ def gather_at_quantiles(seen: Seen, heat: Floats) -> Floats:
         heat: (open cells,) along a line; may be negative here and there.
     """
     total = float(heat.sum())
-    number = round(total / power(seen.prior))
+    number = round(total / compute_mean_power(seen.prior))
     number = min(max(number, seen.prior.fewest), seen.prior.most, len(heat))
     gathered = np.zeros(len(heat))
     if number < 1 or total <= 0:
@@ -78,12 +78,12 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
     1. The misfit is weighed by its own likelihood, not driven to its expected value.
     """
     made = reduce_problem(seen)
-    unit = power(seen.prior)
+    unit = compute_mean_power(seen.prior)
     number = float(estimate_linear(seen, made).sum()) / unit
     if number <= 0:
         return make_estimate(seen, made.cells, np.zeros(len(made.cells)))
     scale = unit / seen.sigma
-    shares, gap = least_surprise(made.operator * scale, made.readings / seen.sigma, number)
+    shares, gap = minimise_surprise(made.operator * scale, made.readings / seen.sigma, number)
     heat = shares * unit
     status = "optimal"
     if gap > GAP_MAX * max(1.0, number):
@@ -93,7 +93,7 @@ def estimate_by_entropy(seen: Seen) -> Estimate:
     return make_estimate(seen, made.cells, heat, status, gap)
 
 
-def least_surprise(operator: Floats, readings: Floats, number: float) -> tuple[Floats, float]:
+def minimise_surprise(operator: Floats, readings: Floats, number: float) -> tuple[Floats, float]:
     """Return the shares of so many sources, (cells,), and their distance from the least.
 
     The dual is maximised by Newton's method:

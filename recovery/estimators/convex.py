@@ -239,7 +239,7 @@ def _judge(operator: Floats, readings: Floats, upper: float, price: float, heat:
 # 1. The printed radius sigma sqrt(sensors) leaves out the truth half of the time: "l1-printed".
 
 
-def chi_radius(directions: int, failure: float) -> float:
+def compute_chi_radius(directions: int, failure: float) -> float:
     """Return the length that unit noise in so many directions exceeds with this chance.
 
         sqrt(chi2 quantile of the directions at 1 - failure)
@@ -249,7 +249,7 @@ def chi_radius(directions: int, failure: float) -> float:
     Differs from the paper:
     1. It is the exact quantile; the printed sqrt(directions) is exceeded half of the time.
 
-    >>> round(chi_radius(50, 0.05), 4)
+    >>> round(compute_chi_radius(50, 0.05), 4)
     8.2161
     """
     return math.sqrt(2 * float(scipy.special.gammaincinv(directions / 2, 1 - failure)))
@@ -264,7 +264,7 @@ _WORDS = {
 
 def estimate_by_l1(seen: Seen) -> Estimate:
     """Return the least heat within the radius, or the nearest where there is none within it."""
-    return find_least_heat(seen, seen.sigma * chi_radius(len(seen.readings), seen.failure))
+    return find_least_heat(seen, seen.sigma * compute_chi_radius(len(seen.readings), seen.failure))
 
 
 def find_least_heat(seen: Seen, radius: float) -> Estimate:

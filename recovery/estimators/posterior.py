@@ -31,7 +31,7 @@ from ..bayes.line import (
 )
 from ..bayes.medoid import find_medoid
 from ..maps.heatmap import Credible
-from .record import Estimate, Seen, check, label, with_digits
+from .record import Estimate, Seen, check, note_raised_sigma, raise_sigma
 
 Floats = NDArray[np.float64]
 
@@ -46,13 +46,13 @@ def estimate(seen: Seen) -> Estimate:
             all that the prior's sources can come to.
     """
     check(seen)
-    weighed = with_digits(seen)
-    return label(_run(weighed), seen, weighed)
+    weighed = raise_sigma(seen)
+    return note_raised_sigma(_run(weighed), seen, weighed)
 
 
 def _run(seen: Seen) -> Estimate:
     prior = seen.prior
-    if not countable(seen):
+    if not can_enumerate(seen):
         from ..bayes.chain import estimate_by_chain
 
         return estimate_by_chain(seen)
@@ -61,11 +61,11 @@ def _run(seen: Seen) -> Estimate:
         exact = compute_exact_posterior(found, prior.fewest, prior.most, seen.open)
         some = exact.numbers[0] < 1
         curves = draw_curves(found, exact, seen.open) if some else np.zeros((0, 0))
-        return along_a_line(seen, exact, curves)
-    return in_a_plane(seen, list_sets(found, prior.fewest, prior.most, seen.open))
+        return estimate_on_line(seen, exact, curves)
+    return estimate_in_plane(seen, list_sets(found, prior.fewest, prior.most, seen.open))
 
 
-def countable(seen: Seen) -> bool:
+def can_enumerate(seen: Seen) -> bool:
     """Say whether all sets of sources can be weighed one by one in well under a second."""
     prior = seen.prior
     cells = seen.operator.shape[1] if seen.open is None else int(np.count_nonzero(seen.open))
@@ -79,7 +79,7 @@ def countable(seen: Seen) -> bool:
     )
 
 
-def along_a_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
+def estimate_on_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
     """Return the estimate that an exact posterior along a line comes to.
 
     Args:
@@ -102,7 +102,7 @@ def along_a_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
     return _estimate(seen, np.diff(cumulative, prepend=0.0), credible)
 
 
-def in_a_plane(seen: Seen, possible: Listed) -> Estimate:
+def estimate_in_plane(seen: Seen, possible: Listed) -> Estimate:
     """Return the estimate that an exact posterior in a plane comes to."""
     present = possible.compute_presence(seen.operator.shape[1]).reshape(seen.shape)
     numbers = _numbers(seen, possible.numbers)

@@ -73,23 +73,25 @@ class Near:
     walls: Walls
     length_m: tuple[float, ...]
 
-    def rows(self, kept: NDArray[np.int64]) -> "Near":
+    def select_sensors(self, kept: NDArray[np.int64]) -> "Near":
         """Return the same for these sensors alone."""
         return replace(self, sensors_m=self.sensors_m[kept], weights=self.weights[kept])
 
-    def feel(self, places_m: Floats, spread: float = 1.0, walls: Walls | None = None) -> Floats:
+    def make_operator(
+        self, places_m: Floats, spread: float = 1.0, walls: Walls | None = None
+    ) -> Floats:
         """Return A, (sensors, places), for places within the room and so many times the spread."""
         made = forward(
             places_m, self.sensors_m, self.spread_m2 * spread, walls or self.walls, self.length_m
         )
         return made * self.weights[:, None]
 
-    def beyond(self, places_m: Floats, spread: float = 1.0) -> Floats:
+    def make_free_operator(self, places_m: Floats, spread: float = 1.0) -> Floats:
         """Return the same for any places, where there are no walls."""
         made = forward(places_m, self.sensors_m, self.spread_m2 * spread)
         return made * self.weights[:, None]
 
-    def columns(self, places_m: Floats) -> Floats:
+    def make_columns(self, places_m: Floats) -> Floats:
         """Return what heat at such places, and level and slope, can add to the readings."""
         lengths = np.asarray(self.length_m)
         other: Walls = "insulated" if self.walls == "none" else "none"
@@ -97,8 +99,8 @@ class Near:
         # Stretched about the middle, the places reach outside of the room.
         around = lengths / 2 + (places_m - lengths / 2) * (1 + 2 * OUTSIDE)
         slopes = self.sensors_m / lengths - 0.5
-        made = [self.feel(inside, spread) for spread in SPREADS]
-        made += [self.feel(inside, 1.0, other), self.beyond(around)]
+        made = [self.make_operator(inside, spread) for spread in SPREADS]
+        made += [self.make_operator(inside, 1.0, other), self.make_free_operator(around)]
         made += [self.weights[:, None], slopes * self.weights[:, None]]
         return np.hstack(made)
 
@@ -140,17 +142,17 @@ class Seen:
     near: Near | None = None
     others: Floats | None = None
 
-    def rows(self, kept: NDArray[np.int64]) -> "Seen":
+    def select_sensors(self, kept: NDArray[np.int64]) -> "Seen":
         """Return what these sensors alone have seen."""
         return replace(
             self,
             operator=self.operator[kept],
             readings=self.readings[kept],
-            near=None if self.near is None else self.near.rows(kept),
+            near=None if self.near is None else self.near.select_sensors(kept),
             others=None if self.others is None else self.others[:, kept],
         )
 
-    def room(self) -> "Room":
+    def make_room(self) -> "Room":
         """Return what is the same for all readings and noises; told from others by a digest.
 
         The noise falls with every round of a campaign; weights, and so the room, stay the same
@@ -167,7 +169,7 @@ class Seen:
             digest.update(b"-" if part is None else str(part.shape).encode() + part.tobytes())
         return Room(digest.digest(), replace(self, readings=np.empty(0), sigma=math.nan))
 
-    def of_any_time(self) -> "Seen":
+    def stack_times(self) -> "Seen":
         """Return the same with each cell once for every time that a source may have stood there.
 
         Cell j of the map is then each of j, j + cells, j + 2 cells and so on; those of a line
@@ -239,7 +241,7 @@ _QUIET = 1e-7
 _ABSURD = 1e6
 
 
-def with_digits(seen: Seen) -> Seen:
+def raise_sigma(seen: Seen) -> Seen:
     """Return the same readings, with as much noise as leaves the weights of scenes their digits.
 
     More noise than there is says less than could be said, and nothing that is not so.
@@ -261,7 +263,7 @@ def with_digits(seen: Seen) -> Seen:
     return replace(seen, sigma=least) if seen.sigma < least else seen
 
 
-def label(estimate: Estimate, seen: Seen, weighed: Seen) -> Estimate:
+def note_raised_sigma(estimate: Estimate, seen: Seen, weighed: Seen) -> Estimate:
     """Return the estimate with a status that says if more noise was reckoned with.
 
     Args:
@@ -396,15 +398,15 @@ class Moments:
     product: float
 
 
-def moments(prior: Prior, cells: int) -> Moments:
+def compute_moments(prior: Prior, cells: int) -> Moments:
     """Return the moments of the heat of so many open cells.
 
-    >>> moments(Prior(2, 2), 100)
+    >>> compute_moments(Prior(2, 2), 100)
     Moments(mean=0.02, square=0.02, product=0.00020202020202020202)
     """
     numbers = np.arange(prior.fewest, min(prior.most, cells) + 1)
     singles, pairs = float(numbers.mean()), float((numbers * (numbers - 1)).mean())
-    models = [_power(prior.warmest, low) for low in lows(prior)]
+    models = [_power(prior.warmest, low) for low in list_coolest(prior)]
     power = float(np.mean([mean for mean, _ in models]))
     # Powers are independent if it is known whether they are equal: else one tells of another.
     both = float(np.mean([mean**2 for mean, _ in models]))
@@ -415,16 +417,16 @@ def moments(prior: Prior, cells: int) -> Moments:
     )
 
 
-def lows(prior: Prior) -> tuple[float, ...]:
+def list_coolest(prior: Prior) -> tuple[float, ...]:
     """Return the coolest source of each model that the prior holds to be as likely as another."""
     if prior.coolest is None:
         return prior.warmest, COOLEST * prior.warmest
     return (prior.coolest,)
 
 
-def power(prior: Prior) -> float:
+def compute_mean_power(prior: Prior) -> float:
     """Return the mean heat of a source."""
-    return float(np.mean([_power(prior.warmest, low)[0] for low in lows(prior)]))
+    return float(np.mean([_power(prior.warmest, low)[0] for low in list_coolest(prior)]))
 
 
 def _power(high: float, low: float) -> tuple[float, float]:

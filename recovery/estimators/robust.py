@@ -52,8 +52,8 @@ from ..bayes.unknown_physics import combine_parts, infer_sources
 from ..maps.heatmap import Verdict
 from ..maps.sentence import Sentence, Wording
 from . import posterior
-from .record import ONE_TIME, Estimate, Floats, Near, Seen, check, label, with_digits
-from .verdict import ODDS, join
+from .record import ONE_TIME, Estimate, Floats, Near, Seen, check, note_raised_sigma, raise_sigma
+from .verdict import ODDS, join_verdicts
 
 # How likely the stated world is before any reading, and the power by which chances count, this
 # one too: for the map, and for how far off it may be.
@@ -93,10 +93,10 @@ def estimate(seen: Seen) -> Estimate:
     if seen.near is None and seen.others is None:
         return posterior.estimate(seen)
     check(seen)
-    weighed = with_digits(seen)
+    weighed = raise_sigma(seen)
     if seen.near is not None:
-        return label(_estimated(weighed, seen.near), seen, weighed)
-    wide, cells = weighed.of_any_time(), len(seen.places)
+        return note_raised_sigma(_estimated(weighed, seen.near), seen, weighed)
+    wide, cells = weighed.stack_times(), len(seen.places)
     if len(list_open_cells(wide)) > MOST_CELLS:
         return replace(posterior.estimate(seen), why=ONE_TIME)
     draws = sample_posterior(wide)
@@ -105,7 +105,7 @@ def estimate(seen: Seen) -> Estimate:
     if drawn.heat.any():
         apart = _apart(weighed, drawn.heat / drawn.heat.sum(), draws)
         drawn = _say_how_far(drawn, {"stated": apart}, {"stated": 1.0})
-    return label(drawn, seen, weighed)
+    return note_raised_sigma(drawn, seen, weighed)
 
 
 def _estimated(seen: Seen, near: Near) -> Estimate:
@@ -137,7 +137,7 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
     if ratio > math.log(ODDS):
         likely = max(WEIGHTS, key=lambda name: chances[name])
         why = _OTHER(likely=Sentence(_NAMES[likely], f"verdict.other.{likely}", {}))
-        drawn = replace(drawn, verdict=join(Verdict("other", why), drawn.verdict))
+        drawn = replace(drawn, verdict=join_verdicts(Verdict("other", why), drawn.verdict))
     return replace(drawn, why=_unsaid(drawn, worlds, apart, doubted))
 
 

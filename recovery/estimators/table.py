@@ -55,21 +55,21 @@ def estimate_by_chosen(seen: Seen) -> Estimate:
     explains the rest there is no estimate.
     """
     # Loaded here, for whoever only checks a name must not wait for a solver.
-    from .verdict import describe_misfit, join, judge, misfit
+    from .verdict import describe_misfit, join_verdicts, judge, measure_misfit
 
-    name, why = choose(seen)
+    name, why = choose_estimator(seen)
     kept, verdict = judge(seen)
-    if fault := misfit(kept):
+    if fault := measure_misfit(kept):
         unresolved = f"infeasible: {describe_misfit(*fault)}"
         verdict = Verdict("assumptions", describe_misfit(*fault), verdict.dropped)
         nothing = np.zeros(len(seen.places))
         return Estimate(nothing, unresolved, fault[0], why, estimator=name, verdict=verdict)
     found = ESTIMATORS[name](kept)
     why = "; ".join(filter(None, (why, found.why)))
-    return replace(found, why=why, estimator=name, verdict=join(verdict, found.verdict))
+    return replace(found, why=why, estimator=name, verdict=join_verdicts(verdict, found.verdict))
 
 
-def choose(seen: Seen) -> tuple[str, str]:
+def choose_estimator(seen: Seen) -> tuple[str, str]:
     """Return the name of an estimator, and in one sentence why it.
 
     | what is asked | taken | because |
@@ -219,9 +219,9 @@ def estimate_judged(name: str, seen: Seen) -> Estimate:
     """Return what an estimator makes of readings that were judged already, and why it.
 
     Args:
-        name: "auto" is whichever `choose` chooses.
+        name: "auto" is whichever `choose_estimator` chooses.
     """
-    chosen, why = choose(seen) if name == "auto" else (name, "")
+    chosen, why = choose_estimator(seen) if name == "auto" else (name, "")
     found = estimate(chosen, seen)
     return replace(found, estimator=chosen, why="; ".join(filter(None, (why, found.why))))
 

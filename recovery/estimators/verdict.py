@@ -26,7 +26,7 @@ from ..maps.heatmap import Verdict
 from ..maps.sentence import Wording
 from ..maps.sentence import join as join_sentences
 from ..sparse import minimise_l1
-from .convex import chi_radius
+from .convex import compute_chi_radius
 from .record import Floats, Room, Seen
 
 # The chance that a test alarms though all is as stated. There are five: of each sensor, of their
@@ -62,7 +62,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     ('fits', 3)
     """
     sensors = len(seen.readings)
-    basis = heat_directions(seen.room(), seen.sigma)
+    basis = find_heat_directions(seen.make_room(), seen.sigma)
     dof = sensors - basis.shape[1]
     # Of two combinations left, no sensor could be told from another.
     if dof < 3:
@@ -91,11 +91,11 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
         dropped.append((int(row if names is None else names[row]), float(z[worst])))
         kept = np.delete(kept, worst)
     if dropped:
-        seen = seen.rows(kept)
+        seen = seen.select_sensors(kept)
     square, freedom = float(silent @ silent), len(kept) - basis.shape[1]
-    verdict = (
-        Verdict("sensors", name_sensors(dropped), tuple(dropped)) if dropped else Verdict("fits")
-    )
+    verdict = Verdict("fits")
+    if dropped:
+        verdict = Verdict("sensors", describe_dropped(dropped), tuple(dropped))
     if seen.near is None or square <= scipy.special.chdtri(freedom, FALSE_ALARMS):
         return seen, verdict
     times = math.sqrt(square / freedom)
@@ -108,25 +108,25 @@ def _without_misfit(seen: Seen, names: Sequence[int] | None) -> tuple[Seen, Verd
 
     Where someone beside any sensor would warm that one alone, nothing else tells that it lies.
     """
-    if misfit(seen) is None:
+    if measure_misfit(seen) is None:
         return seen, Verdict("fits")
     every = np.arange(len(seen.readings))
-    rest = [seen.rows(np.delete(every, row)) for row in every] if len(every) > 1 else []
-    good = [row for row, one in zip(every, rest, strict=False) if misfit(one) is None]
+    rest = [seen.select_sensors(np.delete(every, row)) for row in every] if len(every) > 1 else []
+    good = [row for row, one in zip(every, rest, strict=False) if measure_misfit(one) is None]
     if len(good) != 1:
         return seen, Verdict("fits")
     row, kept = int(good[0]), rest[good[0]]
-    radius = kept.sigma * chi_radius(len(kept.readings), FAR)
-    wide = seen.of_any_time()
+    radius = kept.sigma * compute_chi_radius(len(kept.readings), FAR)
+    wide = seen.stack_times()
     heat = minimise_l1(
-        wide.rows(np.delete(every, row)).operator, kept.readings, radius, _most(wide)
+        wide.select_sensors(np.delete(every, row)).operator, kept.readings, radius, _most(wide)
     )
     off = float(seen.readings[row] - wide.operator[row] @ heat.heat) / seen.sigma
     dropped = ((row if names is None else names[row], off),)
-    return kept, Verdict("sensors", name_sensors(dropped), dropped)
+    return kept, Verdict("sensors", describe_dropped(dropped), dropped)
 
 
-def join(verdict: Verdict, other: Verdict | None) -> Verdict:
+def join_verdicts(verdict: Verdict, other: Verdict | None) -> Verdict:
     """Return what both say, at the level of the graver; of two that are alike, of the other."""
     if other is None or other.fits:
         return verdict
@@ -136,10 +136,10 @@ def join(verdict: Verdict, other: Verdict | None) -> Verdict:
     return replace(verdict, level=level, why=why)
 
 
-def name_sensors(dropped: Sequence[tuple[int, float]]) -> str:
+def describe_dropped(dropped: Sequence[tuple[int, float]]) -> str:
     """Return which sensors are left out and why, in words.
 
-    >>> name_sensors([(17, 20.13), (3, -8.0)])
+    >>> describe_dropped([(17, 20.13), (3, -8.0)])
     'sensors 17 (+20.1), 3 (-8.0) are at odds with the others by so many deviations of the noise, \
 and are left out'
     """
@@ -155,7 +155,7 @@ _LEFT_OUT = Wording(
 )
 
 
-def heat_directions(room: Room, sigma: float) -> Floats:
+def find_heat_directions(room: Room, sigma: float) -> Floats:
     """Return U, (sensors, r): all that heat, level and slope can do to readings of such noise."""
     left, beyond = decompose(room)
     return left[:, : int((beyond > (_LEAK * sigma) ** 2).sum())]
@@ -171,7 +171,9 @@ def decompose(room: Room) -> tuple[Floats, Floats]:
     cells = np.arange(seen.operator.shape[1])
     few = cells if len(cells) <= _PLACES else np.linspace(0, cells[-1], _PLACES).astype(np.int64)
     near = seen.near
-    others = np.ones((len(seen.operator), 1)) if near is None else near.columns(seen.places[few])
+    others = (
+        np.ones((len(seen.operator), 1)) if near is None else near.make_columns(seen.places[few])
+    )
     longer = () if seen.others is None else seen.others[:, :, few]
     made = np.hstack([seen.operator[:, few], *longer, others]) * seen.prior.warmest
     made = made[:, np.any(made, axis=0)]
@@ -183,9 +185,9 @@ def decompose(room: Room) -> tuple[Floats, Floats]:
     return left, np.cumsum(outside[::-1], axis=0)[::-1].max(axis=1)
 
 
-def misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | None:
+def measure_misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | None:
     """Return least residual and radius in kelvin, where no heat at all explains the readings."""
-    radius, seen = seen.sigma * chi_radius(len(seen.readings), failure), seen.of_any_time()
+    radius, seen = seen.sigma * compute_chi_radius(len(seen.readings), failure), seen.stack_times()
     nearest = minimise_l1(seen.operator, seen.readings, radius, _most(seen))
     if nearest.residual <= radius * (1 + 1e-6):
         return None

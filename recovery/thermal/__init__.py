@@ -24,7 +24,14 @@ from physics.places import length_m
 
 from ..estimators.record import COOLEST, Estimate, Seen
 from ..estimators.table import estimate_judged
-from ..estimators.verdict import FALSE_ALARMS, FAR, describe_misfit, join, judge, misfit
+from ..estimators.verdict import (
+    FALSE_ALARMS,
+    FAR,
+    describe_misfit,
+    join_verdicts,
+    judge,
+    measure_misfit,
+)
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
 from ..maps.sentence import Wording
 from ..maps.sentence import join as join_sentences
@@ -72,7 +79,7 @@ def certify_shares(query: Query, seen: Seen) -> tuple[Band | None, Verdict | Non
     rows, cells = seen.shape
     if rows * cells > _CELLS_MAX or query.estimator == "l1-printed":
         return None, None
-    seen = seen.of_any_time()
+    seen = seen.stack_times()
     upper = np.full(len(seen.places), seen.upper)
     if seen.open is not None:
         upper[~seen.open.ravel()] = 0.0
@@ -194,12 +201,12 @@ def recover(
     drawn = estimate_judged(query.estimator, seen)
     if drawn.verdict is not None and drawn.verdict.level == "other":
         # What is proved is so of rooms as stated alone.
-        return make_map(query, guarantee, drawn, None, join(verdict, drawn.verdict))
+        return make_map(query, guarantee, drawn, None, join_verdicts(verdict, drawn.verdict))
     band, proved = certify_shares(query, seen) if certify else (None, None)
     # Sensors and clamp alone cannot say that a query is right.
-    said = proved if verdict.fits else join(verdict, proved)
+    said = proved if verdict.fits else join_verdicts(verdict, proved)
     if drawn.verdict is not None:
-        said = join(said or Verdict("fits"), drawn.verdict)
+        said = join_verdicts(said or Verdict("fits"), drawn.verdict)
     return make_map(query, guarantee, drawn, band, said)
 
 
@@ -313,5 +320,5 @@ def _misfit(query: Query, seen: Seen) -> tuple[float, float, str] | None:
     if query.estimator == "l1-printed":
         return None
     # What promises a radius keeps to it; the others are only kept from a world that is not theirs.
-    fault = misfit(seen, query.failure if query.estimator == "l1" else FAR)
+    fault = measure_misfit(seen, query.failure if query.estimator == "l1" else FAR)
     return None if fault is None else (*fault, describe_misfit(*fault))

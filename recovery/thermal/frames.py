@@ -19,7 +19,7 @@ from edge.core.records import Release
 from physics.places import cell_places
 
 from ..estimators import record
-from ..estimators.convex import chi_radius
+from ..estimators.convex import compute_chi_radius
 from ..estimators.table import estimate_judged
 from ..maps.heatmap import Heatmap, Unresolved
 from ..sparse import minimise_l1
@@ -176,7 +176,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         why = "the array was not heard; wait for a report, or look at its link"
         return Unresolved(query.grid, guarantee, math.inf, math.inf, why)
     # One direction of the pixels, the constant, was left out.
-    allowed = seen.deviation * chi_radius(len(seen.warmth) - 1, query.failure)
+    allowed = seen.deviation * compute_chi_radius(len(seen.warmth) - 1, query.failure)
     nearest = minimise_l1(seen.operator, seen.warmth, allowed, query.intensity_max)
     if nearest.residual > allowed * (1 + 1e-6):
         why = (

@@ -12,8 +12,8 @@ from edge.core.records import Release
 from edge.mechanisms.thermal import NAME, PARAMS, Params, params_of
 from physics.places import cell_places, length_m, sensor_places
 
-from ..estimators.convex import chi_radius
-from ..estimators.record import Near, Prior, Seen, lows
+from ..estimators.convex import compute_chi_radius
+from ..estimators.record import Near, Prior, Seen, list_coolest
 from ..estimators.verdict import FALSE_ALARMS
 from ..packed import PackedNumbers
 from ..sequence import uniforms
@@ -270,7 +270,7 @@ def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float
     numbers = held.fewest + (even[:, -1] * (held.most + 1 - held.fewest)).astype(np.int64)
     # Two in one cell are no scene of the prior, but warmer than all that are.
     where = cells[(even[:, : held.most] * len(cells)).astype(np.int64)]
-    least = np.resize(lows(held), _SCENES)
+    least = np.resize(list_coolest(held), _SCENES)
     heats = least[:, None] + (held.warmest - least[:, None]) * even[:, held.most : 2 * held.most]
     heats *= np.arange(held.most) < numbers[:, None]
     by_cell = np.ascontiguousarray(felt.T)
@@ -325,7 +325,7 @@ def make_prior(query: Query) -> Prior:
 
 def bound_residual(seen: Seen, failure: float) -> float:
     """Return how far readings lie from those of the true heat, but for this chance."""
-    return seen.sigma * chi_radius(len(seen.readings), failure)
+    return seen.sigma * compute_chi_radius(len(seen.readings), failure)
 
 
 def compute_deviation(query: Query, params: Params, times: int | None = None) -> float:

@@ -15,7 +15,7 @@ from recovery.bayes.exact import compute_scores, list_sets
 from recovery.bayes.medoid import find_medoid, find_plans
 from recovery.bayes.moves import compute_log_mass
 from recovery.bayes.yardstick import measure_bayes_risk
-from recovery.estimators.record import Prior, Seen, with_digits
+from recovery.estimators.record import Prior, Seen, raise_sigma
 from recovery.estimators.table import estimate
 
 # Plans between small sets, and the set nearest to many, against other solvers and all sets.
@@ -133,12 +133,12 @@ def test_readings_out_of_all_proportion_are_refused(factor: float, prior: Prior)
 
 def test_the_noise_that_is_put_in_leaves_squares_their_digits() -> None:
     """By the count of digits: no square above 1e14 / sensors, and none is changed needlessly."""
-    made = with_digits(seen(1e-30, Prior(1, 4)))
+    made = raise_sigma(seen(1e-30, Prior(1, 4)))
 
     assert np.abs(made.readings / made.sigma).max() ** 2 <= 1.0001e14 / 25
     assert np.abs(made.operator / made.sigma).max() ** 2 <= 1.0001e14 / 25
     assert made.sigma == pytest.approx(5e-7 * np.abs(made.readings).max())
-    assert with_digits(seen(1e-3, Prior(1, 4))).sigma == 1e-3
+    assert raise_sigma(seen(1e-3, Prior(1, 4))).sigma == 1e-3
 
 
 def flat(values: float) -> NDArray[np.float64]:

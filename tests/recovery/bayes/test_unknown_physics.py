@@ -125,7 +125,7 @@ def test_a_room_whose_spread_is_unknown_is_mapped(
     ladder = np.exp(np.linspace(math.log(0.01), math.log(0.04), 201)[1::2])
     chances, present, _, evidence, _ = brute(seen, physics, ladder)
     if not counted:
-        monkeypatch.setattr(unknown_physics, "countable", lambda seen: False)
+        monkeypatch.setattr(unknown_physics, "can_enumerate", lambda seen: False)
     found, far = estimate_jointly(seen, physics), 1 if counted else 10
     credible = found.estimate.credible
 

@@ -13,7 +13,7 @@ from recovery.distance import earth_movers
 from recovery.estimators import atoms
 from recovery.estimators.convex import reduce_problem
 from recovery.estimators.posterior import estimate
-from recovery.estimators.record import Prior, Seen, moments
+from recovery.estimators.record import Prior, Seen, compute_moments
 
 # The posterior's map: right as often as it says, and nearer than the least heat.
 
@@ -120,7 +120,7 @@ def test_the_moments_are_those_of_every_scene_enumerated(prior: Prior) -> None:
     """Mean, square and product, for equal powers, unequal ones, and either."""
     weights, heats = map(np.array, zip(*possible(prior, 5), strict=True))
     second = (weights[:, None] * heats).T @ heats
-    found = moments(prior, 5)
+    found = compute_moments(prior, 5)
 
     assert weights.sum() == pytest.approx(1)
     assert weights @ heats == pytest.approx(np.full(5, found.mean))
@@ -171,7 +171,7 @@ def test_the_surprise_is_the_least_that_cvxpy_finds(line, plane) -> None:
             columns = seen.operator[:, free] / seen.sigma
             number, cells = seen.prior.most, columns.shape[1]
             made = reduce_problem(seen)
-            shares, gap = atoms.least_surprise(
+            shares, gap = atoms.minimise_surprise(
                 made.operator / seen.sigma, made.readings / seen.sigma, number
             )
             heat = cvxpy.Variable(cells)

@@ -75,14 +75,15 @@ def test_what_is_kept_of_a_room_serves_no_other() -> None:
         replace(seen, prior=Prior(1, 3)),
         replace(seen, near=replace(near, spread_m2=0.06)),
         replace(seen, near=replace(near, walls="insulated")),
-        seen.rows(np.arange(29)),
+        seen.select_sensors(np.arange(29)),
     ]
     first = weighed(seen)["equal"].log_evidence
     found = [weighed(one)["equal"].log_evidence for one in others]
 
-    assert replace(seen, readings=seen.readings + 1).room() == seen.room()
-    kept = replace(seen, sigma=2 * seen.sigma).room()  # it falls with every round of a campaign
-    assert kept == seen.room()
+    assert replace(seen, readings=seen.readings + 1).make_room() == seen.make_room()
+    # The noise falls with every round of a campaign.
+    kept = replace(seen, sigma=2 * seen.sigma).make_room()
+    assert kept == seen.make_room()
     assert not len(kept.seen.readings)  # nothing of a map is kept for the next
     assert np.isnan(kept.seen.sigma)
     assert weighed(seen)["equal"].log_evidence == first
@@ -110,7 +111,7 @@ def test_whatever_differs_between_rooms_tells_them_apart() -> None:
         replace(seen, shape=(60, 1)),
     ]
 
-    assert len({one.room() for one in (seen, *others)}) == 1 + len(others)
+    assert len({one.make_room() for one in (seen, *others)}) == 1 + len(others)
 
 
 def test_one_and_two_sources_in_the_stated_room_weigh_what_enumeration_says() -> None:

@@ -144,7 +144,7 @@ def test_listing_the_names_loads_no_solver() -> None:
 def test_the_choice_goes_by_sources_cells_and_noise(line, prior, cells, sigma, name, why) -> None:
     """And says so."""
     _, seen = line(1, 2, cells=cells, sensors=5)
-    chosen, because = table.choose(replace(seen, prior=prior, sigma=sigma))
+    chosen, because = table.choose_estimator(replace(seen, prior=prior, sigma=sigma))
 
     assert chosen == name
     assert why in because

@@ -13,7 +13,7 @@ from physics.places import cell_places, sensor_places
 from recovery.distance import earth_movers
 from recovery.estimators.record import Prior, Seen
 from recovery.estimators.table import estimate
-from recovery.estimators.verdict import join, judge
+from recovery.estimators.verdict import join_verdicts, judge
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.thermal import Query, certify_shares, make_operator, plan, recover
 from recovery.thermal.seen import _chance_of, add_up, drop_weights, find_clamped, make_seen
@@ -94,7 +94,7 @@ def test_a_round_more_finds_what_the_last_one_kept_of_the_room() -> None:
     seen = [make_seen(LINE, add_up(LINE, [release] * rounds)) for rounds in range(1, 13)]
 
     assert len({one.sigma for one in seen}) == 12
-    assert len({one.room() for one in seen}) == 1
+    assert len({one.make_room() for one in seen}) == 1
 
 
 def test_more_noise_than_stated_is_told_and_counted_on() -> None:
@@ -196,12 +196,12 @@ def test_of_four_sensors_no_one_can_be_called_the_liar() -> None:
 def test_no_other_doubt_takes_back_that_a_map_is_not_to_be_trusted() -> None:
     """Both are said, at the level of the graver."""
     grave, mild = Verdict("clamp", "at the clamp"), Verdict("other", "other worlds fit better")
-    both = join(grave, mild)
+    both = join_verdicts(grave, mild)
 
     assert grave.contradicts
     assert not mild.contradicts
     assert both == replace(grave, why="at the clamp; other worlds fit better")
-    assert join(Verdict("fits"), mild) == mild
+    assert join_verdicts(Verdict("fits"), mild) == mild
 
 
 # What the certificate of a map is good for: which heats, which rooms, which estimators.
