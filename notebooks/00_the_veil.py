@@ -49,7 +49,7 @@ from heatveil import (
 from physics.places import cell_places, sensor_places
 from physics.scenes import Scene
 from physics.sensors import to_grains
-from recovery.maps.guarantee import sentences
+from recovery.maps.guarantee import describe_guarantee
 from recovery.thermal import calibrate_query, make_operator
 from recovery.thermal.curve import bound_presence_epsilon, compute_curve, find_epsilon
 
@@ -171,7 +171,7 @@ plt.show()
 # And what can no one learn? The promise, as it travels with every map:
 
 # %%
-for sentence in sentences(veiled.guarantee):
+for sentence in describe_guarantee(veiled.guarantee):
     print("-", sentence)
 
 # %% [markdown]

@@ -265,10 +265,10 @@ assert np.mean(held) > 0.88
 
 # %%
 blocks = find_blocks(profile, estimate("auto", small_channel, answers, 2.5).mass)
-show({"truth": truth, "what is told apart": blocks.drawn}, vmax=truth.max())
+show({"truth": truth, "what is told apart": blocks.flat_mass}, vmax=truth.max())
 names = ("blank", "hatched", "solid")
-print({name: int((blocks.looks == look).sum()) for look, name in enumerate(names)})
-assert (blocks.looks == 2).any()
+print({name: int((blocks.styles == look).sum()) for look, name in enumerate(names)})
+assert (blocks.styles == 2).any()
 
 # %% [markdown]
 # To go on: `heatveil reproduce disk-9` makes the paper's comparison in full, `--points`

@@ -33,7 +33,7 @@ import numpy as np
 from scipy.optimize import curve_fit
 
 import heatveil
-from recovery.maps.guarantee import sentences
+from recovery.maps.guarantee import describe_guarantee
 from recovery.noise.gaussian import gaussian_epsilon, gaussian_sigma
 from recovery.thermal import make_operator
 from recovery.thermal.curve import compute_curve
@@ -220,7 +220,7 @@ assert all(worth[name, 8, 12] < 0.6 for name in BUILDING)
 name = "ground floor"
 chosen = ask(BUILDING[name][0], *plan_for(fits[name], 3), (8, 1))
 promised = heatveil.plan(chosen).guarantee
-for sentence in sentences(promised):
+for sentence in describe_guarantee(promised):
     print(sentence)
 for row in compute_curve(chosen, (1, 2, 4, 20)):
     way_m, right = row.cells * CELL_MM / 1000, min(row.right, 0.9999)

@@ -19,8 +19,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from recovery.maps.guarantee import from_json, reword, to_json
-from recovery.maps.sentence import describe
+from recovery.maps.guarantee import from_json, restore_codes, to_json
+from recovery.maps.sentence import describe_sentence
 
 from .. import logs
 from ..devices.enrol.enrol import Devices, load_devices
@@ -144,7 +144,7 @@ def make_page_listener(
     def promise(guarantee: str) -> Sequence[str]:
         given = from_json(guarantee)  # as text alone, and the page says it in German, too
         made = planned.guarantee._replace(**({"trust": SEEDED} if seeded else {}))
-        return mechanism.promise(query, reword(given, made))
+        return mechanism.promise(query, restore_codes(given, made))
 
     def as_told(guarantee: Event) -> Event:
         return {**guarantee, "trust": str(SEEDED)} if seeded else guarantee
@@ -162,7 +162,10 @@ def make_page_listener(
         page.feed.put_event(event)
         if event["kind"] == "map":
             said = promise(json.dumps(event["guarantee"]))
-            told = {"sentences": [str(one) for one in said], "said": [*map(describe, said)]}
+            told = {
+                "sentences": [str(one) for one in said],
+                "said": [*map(describe_sentence, said)],
+            }
             page.feed.put_event({"kind": "promise", "curve": curve, **told})
 
     return show

@@ -107,7 +107,7 @@ def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
 
 def _map(axis: Axes, grid: Any, panel: Panel, values: Floats) -> None:
     """Show values in colours, and what is mostly noise hatched."""
-    few = False if panel.blocks is None else panel.blocks.spread(panel.blocks.looks) == BLANK
+    few = False if panel.blocks is None else panel.blocks.fill_cells(panel.blocks.styles) == BLANK
     shown = axis.imshow(
         np.ma.masked_where(few | ~np.isfinite(values), values),
         cmap="inferno",
@@ -118,7 +118,7 @@ def _map(axis: Axes, grid: Any, panel: Panel, values: Floats) -> None:
     )
     if panel.blocks is not None:
         across, down = _cell(grid)
-        for top, left, high, wide in panel.blocks.boxes[panel.blocks.looks == HATCHED]:
+        for top, left, high, wide in panel.blocks.boxes[panel.blocks.styles == HATCHED]:
             noisy = Rectangle((left * across, top * down), wide * across, high * down)
             noisy.set(fill=False, edgecolor=NOISY, hatch="////", linewidth=0)
             axis.add_patch(noisy)
@@ -174,7 +174,7 @@ def _bars(axis: Axes, panel: Panel, values: Floats, ends: tuple[float, float]) -
     places = ends[0] + width * (np.arange(len(values)) + 0.5)
     bars = axis.bar(places, values, width=width, color=panel.colour)
     if panel.blocks is not None:
-        for bar, look in zip(bars, panel.blocks.spread(panel.blocks.looks)[0], strict=True):
+        for bar, look in zip(bars, panel.blocks.fill_cells(panel.blocks.styles)[0], strict=True):
             if look == HATCHED:
                 bar.set(facecolor="none", edgecolor=panel.colour, hatch="////", linewidth=0)
             bar.set_visible(look != BLANK)
@@ -189,7 +189,7 @@ def _band(panel: Panel) -> tuple[Floats, Floats, str] | None:
     """Return between what each share along a line is, and in words what that is."""
     if (blocks := panel.blocks) is not None:
         cells = blocks.boxes[:, 2] * blocks.boxes[:, 3]
-        low, high = (blocks.spread(end / cells)[0] for end in (blocks.low, blocks.high))
+        low, high = (blocks.fill_cells(end / cells)[0] for end in (blocks.low, blocks.high))
         return low, high, f"{blocks.level:.0%} interval of each block, shared by its cells"
     if panel.sd is None or panel.values is None:
         return None

@@ -105,8 +105,8 @@ def _with_all_heat(
 
 def describe_source_count(credible: Credible, places: list[Place]) -> str:
     """Return how many sources there are, and that a place holds several where it must."""
-    several = 0 < len(places) < credible.between[0]
-    return credible.says + " A place that is named holds several of them." * several
+    several = 0 < len(places) < credible.likely_range[0]
+    return credible.sentence + " A place that is named holds several of them." * several
 
 
 def _flat_areas(mass: Floats) -> Iterator[Whether]:

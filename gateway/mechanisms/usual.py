@@ -12,7 +12,7 @@ import numpy as np
 
 from edge.core.entropy import Tape
 from edge.core.records import Release, Round
-from recovery.maps.guarantee import from_json, round_up, sentences
+from recovery.maps.guarantee import describe_guarantee, from_json, round_up
 from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
 
@@ -84,7 +84,7 @@ CURIOUS = Wording(
 def describe_promise(trust: str, query: Any, guarantee: Any) -> list[str]:
     """Return the guarantee in sentences: first, who is trusted, if anybody is."""
     first = {"central": [TRUSTED], "distributed": [CURIOUS], "local": []}
-    return [*first[trust], *sentences(guarantee)]
+    return [*first[trust], *describe_guarantee(guarantee)]
 
 
 def list_trusted_facts(found: Found) -> list[Fact]:
@@ -105,7 +105,9 @@ def list_facts(found: Found) -> list[Fact]:
         most, sure = describe_densest_block(blocks, found.grid)
         named = blocks.claims[:1]
         share = (
-            100 * float(blocks.drawn[tuple(blocks.boxes[named[0], :2])]) if len(named) else None
+            100 * float(blocks.flat_mass[tuple(blocks.boxes[named[0], :2])])
+            if len(named)
+            else None
         )
     else:
         most = describe_warmest_places(found.mass, found.grid, middles=True)
@@ -114,8 +116,8 @@ def list_facts(found: Found) -> list[Fact]:
         told.append(
             Fact("Estimator", found.estimator, "", f"Drawn by {found.estimator}: {found.why}.")
         )
-    if found.verdict is not None and found.verdict.says:
-        told.append(Fact("Verdict", found.verdict.level, "", found.verdict.says))
+    if found.verdict is not None and found.verdict.sentence:
+        told.append(Fact("Verdict", found.verdict.level, "", found.verdict.sentence))
     if blocks is not None:
         told.append(Fact("How sure", f"{blocks.level:.0%}", "", f"How sure: {sure}"))
     elif found.sd is not None and not found.contradicted:
@@ -174,7 +176,7 @@ def _draw(
     blocks = found.blocks if isinstance(found, Heatmap) else None
     fine = mass
     if blocks is not None:
-        mass = blocks.drawn
+        mass = blocks.flat_mass
     # Truth and map in the same colours, so that they can be held against each other.
     top = max((float(one.max()) for one in (share, fine, mass) if one is not None), default=None)
     shown = []

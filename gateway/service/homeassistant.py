@@ -277,7 +277,7 @@ def _fullest(blocks: Blocks, grid: Any) -> dict[str, Any]:
     if not len(blocks.claims):
         return {"x": None, "y": None, "share": None, "sd": None}
     top = blocks.claims[0]
-    inside = blocks.spread(np.arange(len(blocks.shares)) == top).ravel() > 0
+    inside = blocks.fill_cells(np.arange(len(blocks.shares)) == top).ravel() > 0
     middle = find_cell_places(grid, True)[inside].mean(axis=0)
     return {
         "x": round(float(middle[0]), 3),

@@ -33,7 +33,7 @@ from itertools import groupby
 from math import isqrt
 from typing import Any, NamedTuple
 
-from recovery.maps.guarantee import window_of
+from recovery.maps.guarantee import get_window_h
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ..faults import VARIABLES, OperatorFault
@@ -109,7 +109,7 @@ def make_terms(guarantee: Any) -> str:
     held: dict[str, Any] = {"neighbours": guarantee.neighbours, "trust": guarantee.trust}
     if is_pure(guarantee):
         held["each"] = f"{_EACH[0]}{compute_reading_rho(guarantee)}{_EACH[1]}"
-    if hours := window_of(guarantee):
+    if hours := get_window_h(guarantee):
         held["window"] = f"for any {hours} hours"
     return json.dumps({**held, "delta": list(guarantee.delta or ())}, sort_keys=True)
 

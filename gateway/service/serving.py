@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from edge.core import wire
 from edge.core.window import JUMPED
-from recovery.maps.sentence import Wording, describe
+from recovery.maps.sentence import Wording, describe_sentence
 
 from ..devices.enrol.check import check_devices_fit
 from ..devices.enrol.enrol import Devices
@@ -364,7 +364,7 @@ class Service:
         self._campaign.apply_changes()  # what was asked for while the last round ended
         self._intake.start()  # with no round at all, what comes is refused, not kept waiting
         self._vitals.set_part("rounds", True, why)
-        self._teller.tell({"kind": "done", **describe(why)})
+        self._teller.tell({"kind": "done", **describe_sentence(why)})
         return why
 
     def stop(self) -> None:

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from recovery.maps.guarantee import to_json
 from recovery.maps.heatmap import Band, Blocks, Credible, Heatmap, Unresolved, Verdict
-from recovery.maps.sentence import Wording, recognise
-from recovery.maps.sentence import describe as describe_sentence
+from recovery.maps.sentence import Wording, describe_sentence, recognise
 
 from ..logs import log
 from ..mechanisms import Mechanism, find_for_deployment, find_serving
@@ -76,7 +75,7 @@ def parse_map(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verd
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict with its sentence, so that nobody who shows it needs words of his own."""
     dropped = [{"sensor": sensor, "deviations": round(z, 2)} for sensor, z in verdict.dropped]
-    told = {"level": verdict.level, **describe_sentence(verdict.why), "says": verdict.says}
+    told = {"level": verdict.level, **describe_sentence(verdict.why), "says": verdict.sentence}
     return told | {"dropped": dropped, "clamped": list(verdict.clamped)}
 
 
@@ -90,7 +89,7 @@ def _blocks(blocks: Blocks) -> dict[str, Any]:
     """Return a row of each block, its interval nowhere narrower."""
     low = np.floor(blocks.low * _ONE) / _ONE
     high = np.minimum(np.ceil(blocks.high * _ONE) / _ONE, 1)
-    columns = (*blocks.boxes.T, _round(blocks.shares), low, high, blocks.looks)
+    columns = (*blocks.boxes.T, _round(blocks.shares), low, high, blocks.styles)
     rows = [
         [*map(int, row[:4]), *map(float, row[4:7]), int(row[7])]
         for row in zip(*columns, strict=True)
@@ -323,7 +322,7 @@ def _sources(found: Heatmap, event: Event) -> Event:
     ]
     if credible is None:
         return {"sources": listed}
-    low, high, chance = credible.between
+    low, high, chance = credible.likely_range
     count = {"low": low, "high": high, "chance": chance, "median": credible.median}
     count |= {"several": 0 < len(most) < low, "empty": credible.may_be_empty}
     said = {"says": describe_source_count(credible, most), "count": count}

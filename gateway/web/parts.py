@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from recovery.maps.sentence import describe
+from recovery.maps.sentence import describe_sentence
 
 from ..faults import OperatorFault
 from ..logs import log
@@ -147,7 +147,7 @@ def describe_parts(parts: Parts) -> Standing:
     now_s, found = time.monotonic(), parts.health.list_parts()
     wrong = [f"{name}: {part.why}" for name, part in found.items() if not part.ok]
     told = {
-        name: Part(part.ok, for_s=round(now_s - part.since_s, 1), **describe(part.why))
+        name: Part(part.ok, for_s=round(now_s - part.since_s, 1), **describe_sentence(part.why))
         for name, part in found.items()
     }
     return Standing(not wrong, "; ".join(wrong), told, parts.reader is not None)

@@ -29,7 +29,7 @@ from edge.mechanisms.disk import outer
 from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
-from ..maps.sentence import Wording, join
+from ..maps.sentence import Wording, join_sentences
 from ..noise import epsilon_of_report
 from .channel import channel_of
 from .query import Query as Query
@@ -74,7 +74,7 @@ def promise(query: Query) -> Guarantee:
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
-        unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
+        unprotected=join_sentences((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 
 
@@ -114,7 +114,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         query.estimator,
         found.why,
         verdict=verdict,
-        sd=None if blocks is None else blocks.deviations(found.mass),
+        sd=None if blocks is None else blocks.compute_deviations(found.mass),
         blocks=blocks,
     )
 

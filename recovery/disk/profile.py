@@ -36,7 +36,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from ..maps.heatmap import Blocks, find_tellable
+from ..maps.heatmap import Blocks, find_significant
 from .channel import Channel, choose_square_sides, compute_square_laws, sum_answers
 from .em import measure_excess
 
@@ -238,7 +238,7 @@ def find_blocks(profile: Profile, mass: Floats) -> Blocks:
     boxes[:, 2:] = np.minimum(boxes[:, 2:], np.array(mass.shape) - boxes[:, :2])
     sums = [float(mass[y : y + rows, x : x + columns].sum()) for y, x, rows, columns in boxes]
     shares = np.clip(sums, low, high)
-    named = find_tellable(shares, low, high, boxes[:, 2] * boxes[:, 3] / mass.size)
+    named = find_significant(shares, low, high, boxes[:, 2] * boxes[:, 3] / mass.size)
     places = {box: at for at, box in enumerate(tree)}
 
     def merge(box: Box) -> list[int]:

@@ -23,8 +23,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 
 from ..maps.heatmap import Verdict
-from ..maps.sentence import Wording
-from ..maps.sentence import join as join_sentences
+from ..maps.sentence import Wording, join_sentences
 from ..sparse import minimise_l1
 from .convex import compute_chi_radius
 from .record import Floats, Room, Seen

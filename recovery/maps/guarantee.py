@@ -63,10 +63,11 @@ def describe_window(hours: int, answers: str, unit: str) -> str:
     return _WINDOW(hours=hours, unit=unit, answers=answers)
 
 
-def window_of(guarantee: Guarantee) -> int:
+def get_window_h(guarantee: Guarantee) -> int:
     """Return the hours of the window that a promise holds for, 0 where it is for a life.
 
-    >>> window_of(Guarantee(None, None, None, "", "", describe_window(36, "9 reports", "rho"), ""))
+    >>> unit = describe_window(36, "9 reports", "rho")
+    >>> get_window_h(Guarantee(None, None, None, "", "", unit, ""))
     36
     """
     hours = re.match(r"any (\d+) hours ", guarantee.unit)
@@ -101,7 +102,7 @@ def from_json(text: str) -> Guarantee:
         ) from fault
 
 
-def sentences(guarantee: Guarantee) -> list[str]:
+def describe_guarantee(guarantee: Guarantee) -> list[str]:
     """Return the promise in sentences for somebody who manages a building."""
     return [
         _PROTECTED(neighbours=guarantee.neighbours),
@@ -128,7 +129,7 @@ _LIKELY = Wording(
 )
 
 
-def reword(guarantee: Guarantee, made: Guarantee) -> Guarantee:
+def restore_codes(guarantee: Guarantee, made: Guarantee) -> Guarantee:
     """Return a promise that came as text with the codes of one that was made, where both agree."""
     fields = ("neighbours", "trust", "unit", "unprotected")
     alike = {name: getattr(made, name) for name in fields}

@@ -80,7 +80,7 @@ class Credible:
     blind_error: float = float("nan")
 
     @property
-    def between(self) -> tuple[int, int, float]:
+    def likely_range(self) -> tuple[int, int, float]:
         """The least and the most sources, and how likely that is: at the level or above.
 
         What is left when the less likely end goes as long as that much of the chance remains.
@@ -108,15 +108,15 @@ class Credible:
         return 3 * nobody * (1 - before) > before * (1 - nobody)
 
     @property
-    def says(self) -> str:
+    def sentence(self) -> str:
         """Between what the number of sources lies, and how likely that is, a sentence.
 
-        >>> Credible(0.9, np.ones((1, 2)), np.array([0.02, 0.18, 0.8])).says
+        >>> Credible(0.9, np.ones((1, 2)), np.array([0.02, 0.18, 0.8])).sentence
         'Number of sources: 1 to 2 (98 %), about 2.'
-        >>> "an empty room" in Credible(0.9, np.ones((1, 2)), np.array([0.2, 0.4, 0.4])).says
+        >>> "an empty room" in Credible(0.9, np.ones((1, 2)), np.array([0.2, 0.4, 0.4])).sentence
         True
         """
-        low, high, chance = self.between
+        low, high, chance = self.likely_range
         about = f", about {self.median}" if low < high else ""
         listed = f"{low} to {high}" if low < high else f"{low}"
         told = f"Number of sources: {listed} ({100 * chance:.0f} %){about}."
@@ -172,7 +172,7 @@ class Blocks:
             )
 
     @property
-    def looks(self) -> NDArray[np.int_]:
+    def styles(self) -> NDArray[np.int_]:
         """How each block is drawn, (blocks,).
 
         SOLID where somebody is for sure and the interval's half is at most the share; BLANK where
@@ -187,7 +187,9 @@ class Blocks:
     def claims(self) -> NDArray[np.int_]:
         """Which blocks may be named, the densest first: solid, surely above an even share."""
         cells = self.boxes[:, 2] * self.boxes[:, 3]
-        sure = np.flatnonzero(find_tellable(self.shares, self.low, self.high, cells / cells.sum()))
+        sure = np.flatnonzero(
+            find_significant(self.shares, self.low, self.high, cells / cells.sum())
+        )
         return sure[np.argsort(-(self.shares / cells)[sure], kind="stable")]
 
     @property
@@ -199,7 +201,7 @@ class Blocks:
     def _reach(self) -> float:
         return NormalDist().inv_cdf((1 + self.level) / 2)  # rather too much: all hold at once
 
-    def spread(self, values: ArrayLike) -> Floats:
+    def fill_cells(self, values: ArrayLike) -> Floats:
         """Return a value of each block in each of its cells, (rows, columns)."""
         rows, columns = (self.boxes[:, :2] + self.boxes[:, 2:]).max(axis=0)
         found = np.zeros((rows, columns))
@@ -208,25 +210,25 @@ class Blocks:
         return found
 
     @property
-    def drawn(self) -> Floats:
+    def flat_mass(self) -> Floats:
         """The share of each cell were those of its block alike, (rows, columns)."""
-        return self.spread(self.shares / (self.boxes[:, 2] * self.boxes[:, 3]))
+        return self.fill_cells(self.shares / (self.boxes[:, 2] * self.boxes[:, 3]))
 
-    def deviations(self, mass: Floats) -> Floats:
+    def compute_deviations(self, mass: Floats) -> Floats:
         """Return of each cell's share so much that its interval is that of a normal law.
 
         A cell of a larger block may have nothing of it, or all, so there it is mostly more than a
         standard deviation; but never more than a share of that mean, or of an even one, can have.
         """
         by_itself = (self.boxes[:, 2] * self.boxes[:, 3]) == 1
-        low, high = self.spread(np.where(by_itself, self.low, 0)), self.spread(self.high)
+        low, high = self.fill_cells(np.where(by_itself, self.low, 0)), self.fill_cells(self.high)
         far = np.maximum(np.maximum(high - mass, mass - low), 0)
         mean = np.maximum(mass, 1 / mass.size)
-        most = np.where(self.spread(by_itself) > 0, np.inf, np.sqrt(mean * (1 - mean)))
+        most = np.where(self.fill_cells(by_itself) > 0, np.inf, np.sqrt(mean * (1 - mean)))
         return np.asarray(np.minimum(far / self._reach, most))
 
 
-def find_tellable(shares: Floats, low: Floats, high: Floats, even: Floats) -> NDArray[np.bool_]:
+def find_significant(shares: Floats, low: Floats, high: Floats, even: Floats) -> NDArray[np.bool_]:
     """Return which shares may be told: not mostly noise, and surely above what is even."""
     return (low > even) & ((high - low) / 2 <= shares)
 
@@ -262,10 +264,10 @@ class Verdict:
         return self.level in ("assumptions", "clamp")
 
     @property
-    def says(self) -> str:
+    def sentence(self) -> str:
         """What whoever looks at the map has to be told, a sentence; empty where nothing is.
 
-        >>> Verdict("assumptions", "it cannot be").says
+        >>> Verdict("assumptions", "it cannot be").sentence
         'Do not trust this map: it cannot be; how far off it is cannot be said.'
         """
         if self.contradicts:
@@ -338,7 +340,7 @@ class Heatmap:
             looked at. A map whose readings contradict its query says nothing of how sure it is:
             then there is neither `credible` nor `certified`.
         sd: how far each cell's share is from the truth, as a standard deviation, where there
-            are blocks as in `Blocks.deviations`; None where that is not known.
+            are blocks as in `Blocks.compute_deviations`; None where that is not known.
         nobody: the chance that nobody is there; None where that was not asked.
         blocks: which cells the answers tell apart, and how much may be in each block of them; of
             nothing finer may be said anything. None where that is not known.

@@ -32,7 +32,7 @@ from edge.mechanisms.pyramid import list_squares, params_of
 from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
-from ..maps.sentence import Wording, join
+from ..maps.sentence import Wording, join_sentences
 from ..noise import epsilon_of_report
 from .query import PAPER_USERS, compute_weights, estimator_of, levels_of
 from .query import Query as Query
@@ -76,7 +76,7 @@ def promise(query: Query) -> Guarantee:
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
-        unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
+        unprotected=join_sentences((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 
 

@@ -24,7 +24,7 @@ from edge.mechanisms.pyramid_sum import NAME as NAME
 from ..fields import COLLUDERS, DROPOUT, SHARD, check_releases, describe
 from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window
 from ..maps.heatmap import Heatmap, Unresolved
-from ..maps.sentence import join
+from ..maps.sentence import join_sentences
 from ..noise import Ratio, epsilon_of_report
 from ..noise.sums import NONE_OPENED, REPLACED, check_shards, count_bits, shard_of
 from ..noise.sums import promise as _promise
@@ -123,7 +123,7 @@ def promise(query: Query) -> Guarantee:
     unit = TOGETHER(window=describe_window(query.window_h, reports, "epsilon"))
     promised = _promise(query, epsilon_of_report(query), REPLACED, unit)
     more = LAST_PLACE if query.window_h else ""
-    return promised._replace(unprotected=join((promised.unprotected, more), by=""))
+    return promised._replace(unprotected=join_sentences((promised.unprotected, more), by=""))
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:

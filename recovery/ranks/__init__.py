@@ -29,7 +29,7 @@ from edge.mechanisms.ranks import Params, epsilon, params_of
 from ..fields import check_releases
 from ..maps.guarantee import LAST_PLACE, describe_window, make_pure
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved
-from ..maps.sentence import Wording, join
+from ..maps.sentence import Wording, join_sentences
 from ..noise import epsilon_of_report
 from .groups import group_of, predict_error
 from .query import Query as Query
@@ -83,7 +83,7 @@ def promise(query: Query) -> Guarantee:
         neighbours=_NEIGHBOURS,
         trust=_TRUST,
         unit=describe_window(query.window_h, releases, "epsilon"),
-        unprotected=join((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
+        unprotected=join_sentences((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
     )
 
 

@@ -33,8 +33,7 @@ from ..estimators.verdict import (
     measure_misfit,
 )
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
-from ..maps.sentence import Wording
-from ..maps.sentence import join as join_sentences
+from ..maps.sentence import Wording, join_sentences
 from ..proofs.certified import certify_band, measure_least_deviation
 from .guarantee import promise
 from .noise import bound_warmth_felt, is_printed

@@ -12,7 +12,7 @@ from edge.mechanisms.thermal_half import NAME, table_bits
 from physics.response import Response
 
 from ..maps.guarantee import TOGETHER, describe_window, format_ratio, round_up
-from ..maps.sentence import Wording, join, recognise
+from ..maps.sentence import Wording, join_sentences, recognise
 from ..noise import Ratio, reduce_ratio
 from ..noise.calibrate import Calibration, delta_of_variance, epsilon_of
 from ..noise.tables import bound_exponential, bound_sampler_distance
@@ -144,9 +144,9 @@ def promise(query: Query, made: Calibration) -> Guarantee:
 def _list_unprotected(query: Query) -> str:
     made, lingers = query.response, _LINGERS if query.window_h else ""
     if made is None:
-        return join((_UNPROTECTED, lingers), by="")
+        return join_sentences((_UNPROTECTED, lingers), by="")
     room = "" if made.through_walls else _WHICH_ROOM
-    return join((room, _UNPROTECTED, _BEYOND, lingers), by="")
+    return join_sentences((room, _UNPROTECTED, _BEYOND, lingers), by="")
 
 
 _METRES = Wording("guarantee.metres", "at most {far} m")
@@ -264,7 +264,9 @@ _LEVEL = Wording(
 
 def _unit(query: Query, made: Calibration) -> str:
     readings = _READINGS(n=made.readings, s="s" * (made.readings > 1))
-    window = join((describe_window(query.window_h, readings, "rho"), _level(query)), by="")
+    window = join_sentences(
+        (describe_window(query.window_h, readings, "rho"), _level(query)), by=""
+    )
     if query.sampler == "table":
         return _TABLES(window=window)
     if query.calibration == "exact" or query.sigma is not None:

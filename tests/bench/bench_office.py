@@ -65,7 +65,7 @@ def main(words: list[str]) -> None:
                 took = 1000 * (time.process_time() - began)
                 off = long_m * earth_movers(heat, found.mass, normalise=True)
                 sure, said = found.credible, found.expected_error
-                low, high, _ = (np.nan,) * 3 if sure is None else sure.between
+                low, high, _ = (np.nan,) * 3 if sure is None else sure.likely_range
                 about = np.nan if sure is None else sure.median
                 said = np.nan if said is None else said
                 rows[name].append((off, said, about, float(low <= 3 <= high), took))
@@ -100,7 +100,7 @@ def count(seen: Seen, people: int, world: int, together: bool) -> tuple[bool, bo
     warmth = powers @ felt[times, :, cells]
     noise = seen.sigma * rng.standard_normal(len(warmth))
     sure = estimate("auto", replace(seen, readings=warmth + noise)).credible
-    low, high, _ = sure.between
+    low, high, _ = sure.likely_range
     off = abs(sure.median - people)
     return off == 0, off <= 1, low <= people <= high
 

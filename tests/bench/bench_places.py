@@ -155,7 +155,7 @@ def measure(side: int, epsilon: tuple[int, int], run: int, stars: int) -> Iterat
         blocks = find_blocks(profile, maps["auto"])
         shares = np.array([truth[y : y + h, x : x + w].sum() for y, x, h, w in blocks.boxes])
         held = (blocks.low - 1e-9 <= shares) & (shares <= blocks.high + 1e-9)
-        solid = blocks.looks == SOLID
+        solid = blocks.styles == SOLID
         yield (
             name,
             (

@@ -24,7 +24,7 @@ from edge.mechanisms.secure_sum import ADJACENCIES, Terms, read_roster
 from edge.mechanisms.sum_member import Member
 from edge.mechanisms.sum_node import SumNode
 from edge.mechanisms.summing import Summed
-from recovery.maps.guarantee import window_of
+from recovery.maps.guarantee import get_window_h
 
 from ...devices.enrol import roster
 from ...service.secure_sum import ciphers
@@ -331,7 +331,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     if "window_h" not in mechanism.abouts:
         promises = [plan.guarantee for plan in _first_rounds(mechanism)]
         sentence = "nothing is promised for a window of hours, which no device of it counts"
-        yield claim_fact(sentence, not any(map(window_of, promises)), samples=len(promises))
+        yield claim_fact(sentence, not any(map(get_window_h, promises)), samples=len(promises))
         return
     for kind in list_kinds(mechanism, effort.tape):
         pairs = effort.pick(*((2, 40) if kind.mode == "summed" else (6, 200)))

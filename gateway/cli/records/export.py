@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from edge.core import wire
-from recovery.maps.guarantee import Guarantee, sentences
+from recovery.maps.guarantee import Guarantee, describe_guarantee
 
 from ...faults import OperatorFault, suggest_name
 from ...mechanisms import Mechanism, find_for_deployment, find_serving
@@ -533,7 +533,7 @@ def _list_promises(reader: Any, span: TimeSpan) -> list[dict[str, Any]]:
     return [
         {
             "rounds": between,
-            "in_words": sentences(one),
+            "in_words": describe_guarantee(one),
             "not_protected": one.unprotected,
             "guarantee": one._asdict(),
             "guarantee_of": {"epsilon": one.unit} | ({"rho": "one round"} if one.rho else {}),

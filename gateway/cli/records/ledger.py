@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from recovery.maps.guarantee import format_ratio, round_up, window_of
+from recovery.maps.guarantee import format_ratio, get_window_h, round_up
 from recovery.noise.gaussian import zcdp_epsilon
 
 from ...faults import OperatorFault
@@ -258,7 +258,7 @@ def _in_words(
     plan, guarantee = charged.plan, charged.plan.guarantee
     left = _count_left(standing, rho, charged)
     share = float(standing.spent / standing.budget)
-    windowed, unit = window_of(guarantee), find_unit(guarantee)
+    windowed, unit = get_window_h(guarantee), find_unit(guarantee)
     end = f"{left} more can be paid for."
     if not left:
         end = "It comes back as it grows older." if windowed else "Nothing more is asked."
@@ -322,7 +322,7 @@ def _other_file(
 def _stays(charged: Charged, unit: Unit) -> Sequence[str]:
     """Return what somebody who stays for longer than a window pays at most."""
     plan, whole, query = charged.plan, charged.budget, charged.query
-    hours = window_of(plan.guarantee)
+    hours = get_window_h(plan.guarantee)
     if not hours or query is None:
         return []
     serving = find_serving(plan.mechanism)

@@ -197,8 +197,8 @@ def _rows(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
         result = "drawn" if isinstance(one.found, Heatmap) else "none"
         if one.body is not None and one.body["why"] != "optimal":
             result += f": {one.body['why']}"
-        if isinstance(one.found, Heatmap) and one.found.verdict and one.found.verdict.says:
-            result += f". {one.found.verdict.says}"
+        if isinstance(one.found, Heatmap) and one.found.verdict and one.found.verdict.sentence:
+            result += f". {one.found.verdict.sentence}"
         came = f"{one.round.reports} of {one.round.enrolled}"
         yield _clock(one.round), str(one.round.number), came, result
 
@@ -260,7 +260,9 @@ def _top(found: Heatmap | Unresolved | None) -> float:
     if not isinstance(found, Heatmap) or not found.total:
         return 0.0
     blocks = found.blocks
-    shares = found.mass if blocks is None else blocks.drawn[blocks.spread(blocks.looks) == SOLID]
+    shares = found.mass
+    if blocks is not None:
+        shares = blocks.flat_mass[blocks.fill_cells(blocks.styles) == SOLID]
     return float(shares.max(initial=0))
 
 
@@ -280,8 +282,8 @@ def _picture(
     mass: NDArray[np.float64], blocks: Blocks | None, most: float, deployment: Deployment
 ) -> str:
     """Return a map as SVG with its dots within, and the lines of the room on it."""
-    looks = np.full(mass.shape, SOLID) if blocks is None else blocks.spread(blocks.looks)
-    mass = mass if blocks is None else blocks.drawn
+    looks = np.full(mass.shape, SOLID) if blocks is None else blocks.fill_cells(blocks.styles)
+    mass = mass if blocks is None else blocks.flat_mass
     shown = np.minimum(mass / (most or mass.max() or 1), 1)
     rows, columns = mass.shape
     wide, tall = float(columns), float(rows)
@@ -297,7 +299,7 @@ def _picture(
     data = base64.b64encode(file.getvalue()).decode()
     lines = _floor(deployment) if rows > 1 else ""
     if blocks is not None:
-        for top, left, down, across in blocks.boxes[blocks.looks == HATCHED]:
+        for top, left, down, across in blocks.boxes[blocks.styles == HATCHED]:
             high, low = tall / rows * top, tall / rows * (top + down)
             lines += _rect(left, high, left + across, low, 'fill="url(#noise)"')
     return (

@@ -367,7 +367,7 @@ def format_map_lines(played: Played, query: Query) -> list[str]:
         "A bright cell of a map is a share of the warmth, not a person: a map may have as many "
         f"as the file's people_max, {query.sources_max}, where fewer people are.",
         *(
-            f"{format_clock(one.at_s)}  {one.credible.says[:-1]}, by the map's own reckoning, "
+            f"{format_clock(one.at_s)}  {one.credible.sentence[:-1]}, by the map's own reckoning, "
             "which is no head count."
             for one in mapped
             if one.credible is not None

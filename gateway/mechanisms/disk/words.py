@@ -14,7 +14,7 @@ from recovery.disk.channel import channel_of
 from recovery.disk.query import Query
 from recovery.disk.round import domain_of, total_of, weights_of
 from recovery.distance import sliced_distance
-from recovery.maps.guarantee import OVER, format_factor, format_ratio, round_up, sentences
+from recovery.maps.guarantee import OVER, describe_guarantee, format_factor, format_ratio, round_up
 from recovery.maps.heatmap import Heatmap
 from recovery.maps.sentence import Wording
 from recovery.noise import epsilon_of_report
@@ -241,7 +241,7 @@ def _count_covered(played: Played, truth: Floats) -> Numbers:
 
 def describe_promise(query: Query, guarantee: Any) -> list[str]:
     """Return the guarantee in sentences for somebody who manages a building."""
-    said = sentences(guarantee._replace(epsilon=None))
+    said = describe_guarantee(guarantee._replace(epsilon=None))
     epsilon = guarantee.epsilon[0] / guarantee.epsilon[1]
     right = 1 / (1 + math.exp(-epsilon))
     sure = f"{round_up(100 * right)}%" if right < 0.999 else OVER(share="99.9%")

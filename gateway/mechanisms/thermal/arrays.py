@@ -25,7 +25,7 @@ from edge.mechanisms import thermal
 from edge.mechanisms.thermal import params_of
 from physics.scenes import read_frames
 from recovery.distance import earth_movers
-from recovery.maps.guarantee import sentences
+from recovery.maps.guarantee import describe_guarantee
 from recovery.maps.heatmap import Heatmap, Unresolved, to_npz
 from recovery.noise.gaussian import zcdp_epsilon
 from recovery.thermal import Query, calibrate_query, plan
@@ -387,7 +387,7 @@ def play_frames(
         f"All {query.readings} frames under one budget, {sigma_k:.3g} K of noise "
         f"on each pixel. People counted in their mean: {int(window.people.sum())}. "
         + " ".join(fact.sentence for fact in list_facts(window.found)),
-        *sentences(window.found.guarantee),
+        *describe_guarantee(window.found.guarantee),
         "",
         *format_table(rows, len(bare)),
         "",

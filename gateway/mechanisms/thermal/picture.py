@@ -55,7 +55,9 @@ def draw_picture(picture: Picture, path: Path) -> None:
     _, heat, _, _, _, mass, titles, credible, certified, verdict = picture
     plane = is_plane(picture.grid)
     unit = f"warmth ({'K' if picture.grid.cell_mm else 'model unit'})"
-    doubt = f". {verdict.says.rstrip('.')}" if verdict is not None and verdict.contradicts else ""
+    doubt = (
+        f". {verdict.sentence.rstrip('.')}" if verdict is not None and verdict.contradicts else ""
+    )
     shown = []
     if heat is not None:
         shown.append(Panel(titles[0], heat / heat.sum(), SHARE, True, colour=TRUE))

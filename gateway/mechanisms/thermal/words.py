@@ -9,9 +9,9 @@ from edge.core.records import Guarantee, Release
 from edge.mechanisms.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
-from recovery.maps.guarantee import OVER, format_ratio, round_up, sentences
+from recovery.maps.guarantee import OVER, describe_guarantee, format_ratio, round_up
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
-from recovery.maps.sentence import Sentence, Wording, join
+from recovery.maps.sentence import Sentence, Wording, join_sentences
 from recovery.proofs.certified import bound_distance
 from recovery.thermal import Query
 from recovery.thermal.curve import compute_curve
@@ -35,7 +35,7 @@ def describe_promise(query: Query, guarantee: Guarantee) -> list[str]:
     What epsilon and delta allow in general is far more than what this noise allows: the best
     test of two Gaussians is known, so its exact chance is said instead.
     """
-    said = sentences(guarantee._replace(epsilon=None))
+    said = describe_guarantee(guarantee._replace(epsilon=None))
     said = [_square(one) for one in said]  # on the wire it is plain ASCII
     return [said[0], _chances(query), _formally(guarantee), *said[1:]]
 
@@ -66,7 +66,7 @@ def _chances(query: Query) -> str:
         _AWAY(far=_far(query.grid, row.cells), share=format_chance(row.right))
         for row in compute_curve(query, cells)
     ]
-    return _CHANCES(away=join(away, by=" of the time, and from "))
+    return _CHANCES(away=join_sentences(away, by=" of the time, and from "))
 
 
 _CHANCES = Wording(
@@ -105,7 +105,7 @@ def format_chance(chance: float) -> str:
 
 def format_doubt_lines(verdict: Verdict | None) -> list[str]:
     """Return what is wrong with a map or with its sensors, one line or none."""
-    return [verdict.says] if verdict is not None and verdict.says else []
+    return [verdict.sentence] if verdict is not None and verdict.sentence else []
 
 
 def list_certainty_facts(found: Heatmap) -> list[Fact]:

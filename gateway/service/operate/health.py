@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from recovery.maps.sentence import Wording, describe
+from recovery.maps.sentence import Wording, describe_sentence
 
 from ...logs import log
 from ...settings.deployment import Deployment
@@ -78,7 +78,9 @@ def make_health_event(health: Health) -> Event:
     return {
         "kind": "health",
         "ready": all(part.ok for part in parts.values()),
-        "parts": {name: {"ok": part.ok, **describe(part.why)} for name, part in parts.items()},
+        "parts": {
+            name: {"ok": part.ok, **describe_sentence(part.why)} for name, part in parts.items()
+        },
     }
 
 

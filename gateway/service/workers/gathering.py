@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from sqlalchemy.exc import DatabaseError
 
 from edge.core import wire
-from recovery.maps.sentence import Wording, join
+from recovery.maps.sentence import Wording, join_sentences
 
 from ...devices.enrol.enrol import Devices
 from ...faults import OperatorFault
@@ -117,7 +117,7 @@ def describe_workers(found: Roll, mark: int) -> WorkersHealth:
             f"{', '.join(old)} works with another devices file than this gateway: give both the "
             "same, and send them SIGHUP"
         )
-    return WorkersHealth(not wrong, join(wrong + words))
+    return WorkersHealth(not wrong, join_sentences(wrong + words))
 
 
 POLL_S = 0.05  # how often the sums are looked at while a round is open

@@ -25,7 +25,7 @@ from gateway.mechanisms.scores import compute_scores, score_blind_guess
 from gateway.service.ledger import check_terms, make_terms
 from gateway.settings import config
 from recovery.disk.query import Query
-from recovery.maps.guarantee import sentences
+from recovery.maps.guarantee import describe_guarantee
 from recovery.maps.heatmap import from_npz
 from tests.contract.cases import WORDS
 
@@ -43,7 +43,7 @@ def test_every_promise_says_for_whom_it_holds_and_what_it_does_not_protect(
     """A promise is only as good as what its reader takes it for."""
     for _, query in mechanism.subject.list_queries():
         promise = mechanism.plan(query, ()).guarantee
-        said = " ".join(sentences(promise))
+        said = " ".join(describe_guarantee(promise))
         parts = (promise.neighbours, promise.trust, promise.unit, promise.unprotected)
         held = getattr(query, "keyholder", False)
 

@@ -28,7 +28,7 @@ from gateway.service.telling import Teller, parse_map
 from gateway.store.store import Store
 from recovery.estimators.verdict import describe_misfit
 from recovery.maps.heatmap import Band, Credible, Heatmap, Unresolved, Verdict
-from recovery.maps.sentence import join
+from recovery.maps.sentence import join_sentences
 from recovery.thermal import _at_clamp
 from tests.waiting import eventually
 
@@ -199,7 +199,7 @@ def test_a_listener_that_fails_stops_neither_the_others_nor_the_teller() -> None
 def test_a_log_line_has_counts_and_no_values() -> None:
     """Values, maps, why there is none, and lists of devices are shown elsewhere; a log travels."""
     teller = Teller()
-    why = join([_at_clamp((3, 4)), describe_misfit(3.0, 2.0)])
+    why = join_sentences([_at_clamp((3, 4)), describe_misfit(3.0, 2.0)])
     with structlog.testing.capture_logs() as logs:
         teller.tell({"kind": "release", "number": 3, "reports": 2, "values": [123456, 654321]})
         teller.tell({"kind": "map", "mass": [[0.123456]], "total": 1.5, "guarantee": {"a": 1}})

@@ -30,7 +30,7 @@ from gateway.service.telling import make_vocabulary_event
 from gateway.settings.roomfile import read_floor_lines
 from gateway.web.server import Page
 from recovery.estimators.verdict import describe_misfit
-from recovery.maps.sentence import describe
+from recovery.maps.sentence import describe_sentence
 
 from .conftest import FLAGS, Known, open_tab, wait_until
 from .test_page import BUDGET, OFFICE, READY, drawn, people, shown, sure
@@ -149,7 +149,7 @@ def doubted() -> list[dict[str, Any]]:
     """Return what is told of the office while the sun shines in."""
     why = describe_misfit(8.31, 4.02)
     says = f"Do not trust this map: {why}; how far off it is cannot be said."
-    return room(verdict={"level": "assumptions", **describe(why), "says": says})
+    return room(verdict={"level": "assumptions", **describe_sentence(why), "says": says})
 
 
 SCENES: dict[str, Callable[[], list[dict[str, Any]]]] = {

@@ -19,8 +19,8 @@ from gateway.service.telling import make_alarm_event
 from gateway.settings import config
 from gateway.web.server import Page
 from recovery.estimators import robust
-from recovery.maps.guarantee import from_json, reword, to_json
-from recovery.maps.sentence import Wording, describe, recognise
+from recovery.maps.guarantee import from_json, restore_codes, to_json
+from recovery.maps.sentence import Wording, describe_sentence, recognise
 from tests.conftest import ROOT
 
 from .test_page import READY, Opened, Until, drawn, read
@@ -37,7 +37,9 @@ def test_what_the_store_keeps_as_text_has_its_code_again(wording: Wording) -> No
     names = set(FIELD.findall(wording.text))
     said = wording(**{name: f"<{name}> 3.7" for name in names})
 
-    assert describe(recognise(str(said), (*judge.ALARMS, *quarantine.OUT))) == describe(said)
+    assert describe_sentence(
+        recognise(str(said), (*judge.ALARMS, *quarantine.OUT))
+    ) == describe_sentence(said)
     assert recognise(f"{said}!", judge.ALARMS) == f"{said}!"
 
 
@@ -74,17 +76,20 @@ def test_the_promise_that_comes_as_text_is_told_by_codes(name: str, tmp_path: Pa
     path.write_text(config.make_sample(name))
     query = config.make_query(config.load_deployment(path))
     made = find_mechanism(name).plan(query, []).guarantee
-    said = find_mechanism(name).promise(query, reword(from_json(to_json(made)), made))
-    other = reword(from_json(to_json(made._replace(trust="nobody"))), made)
+    said = find_mechanism(name).promise(query, restore_codes(from_json(to_json(made)), made))
+    other = restore_codes(from_json(to_json(made._replace(trust="nobody"))), made)
 
-    assert all(describe(one).get("code") for one in said)
+    assert all(describe_sentence(one).get("code") for one in said)
     assert all(
         "code" in one
         for whole in said
-        for one in describe(whole)["fields"].values()
+        for one in describe_sentence(whole)["fields"].values()
         if isinstance(one, dict)
     )
-    assert (other.trust, describe(other.neighbours)["code"]) == ("nobody", made.neighbours.code)
+    assert (other.trust, describe_sentence(other.neighbours)["code"]) == (
+        "nobody",
+        made.neighbours.code,
+    )
 
 
 @pytest.mark.long
@@ -104,7 +109,7 @@ def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
         page.feed.put_event(make_health_event(health))
         page.feed.put_event(make_alarm_event({("attic", b""): (why, 2)}))
         page.feed.put_event(
-            drawn(1, 0, status="unresolved", mass=None, total=None, **describe(few))
+            drawn(1, 0, status="unresolved", mass=None, total=None, **describe_sentence(few))
         )
         tab = opened(f"{page.url}#lang=de")
         until(tab, "document.getElementById('empty').textContent.includes('Runde 1')")

@@ -14,7 +14,7 @@ from physics.crowds.disk import count_many
 from recovery.disk import Query, plan, recover
 from recovery.disk.channel import channel_of
 from recovery.disk.profile import Profile
-from recovery.maps.guarantee import sentences
+from recovery.maps.guarantee import describe_guarantee
 from recovery.maps.heatmap import Heatmap, Unresolved
 
 GRID = Grid((5, 4), 500)
@@ -54,7 +54,7 @@ def test_the_promise_is_in_whole_numbers_and_says_what_is_not_protected() -> Non
     assert "2 reports of one device" in promise.unit
     for open_to_all in ("answers, when", "who it is", "how many", "further reports", "for days"):
         assert open_to_all in promise.unprotected
-    assert any("20.1" in line for line in sentences(promise))  # exp(3)
+    assert any("20.1" in line for line in describe_guarantee(promise))  # exp(3)
 
 
 @pytest.mark.parametrize("scheme", ["dam", "dam-ns", "area", "huem", "krr"])
@@ -98,7 +98,7 @@ def test_answers_that_no_map_gives_are_said_to_be_none() -> None:
     assert isinstance(found, Heatmap)
     assert (found.blocks, found.sd) == (None, None)
     assert found.contradicted
-    assert "forged" in found.verdict.says
+    assert "forged" in found.verdict.sentence
 
 
 @pytest.mark.parametrize(("wide", "named"), [(1e9, 0), (30, 8)])

@@ -190,11 +190,11 @@ def test_what_is_told_apart_is_drawn_apart() -> None:
     assert (cells == 1).all()
     at = [2, 4, 1, 1]
     (which,) = np.flatnonzero((many.boxes == at).all(axis=1))
-    assert many.looks[which] == SOLID
+    assert many.styles[which] == SOLID
     assert many.low[which] <= truth[2, 4] <= many.high[which]
-    assert many.drawn.sum() == pytest.approx(1, abs=0.1)
-    assert (blind.looks == HATCHED).mean() > 0.7
-    assert len(blind.looks) < 10
+    assert many.flat_mass.sum() == pytest.approx(1, abs=0.1)
+    assert (blind.styles == HATCHED).mean() > 0.7
+    assert len(blind.styles) < 10
 
 
 def test_deviations_hold_what_a_block_may_hold() -> None:
@@ -203,9 +203,9 @@ def test_deviations_hold_what_a_block_may_hold() -> None:
     shares, low, high = np.array([[0.4, 0.6, 0.0], [0.2, 0.5, 0], [0.5, 0.7, 0.1]])
     found = Blocks(0.9, boxes, shares, low, high)
     mass = np.array([[0.1, 0.1, 0.6], [0.1, 0.1, 0.0]])
-    sd = found.deviations(mass) * 1.644854
+    sd = found.compute_deviations(mass) * 1.644854
 
-    assert found.looks.tolist() == [SOLID, SOLID, BLANK]
+    assert found.styles.tolist() == [SOLID, SOLID, BLANK]
     assert sd == pytest.approx(np.array([[0.4, 0.4, 0.1], [0.4, 0.4, 0.1]]))
     with pytest.raises(ValueError, match="holds it"):
         Blocks(0.9, boxes, shares + 1, low, high)
@@ -217,7 +217,7 @@ def test_no_share_within_a_block_deviates_by_more_than_a_share_can() -> None:
     low, high = np.zeros(16), np.array([1.0, *[0.25] * 15])
     found = Blocks(0.9, boxes, np.zeros(16), low, high)
     even = np.full((15, 15), 1 / 225)
-    sd = found.deviations(even)
+    sd = found.compute_deviations(even)
 
     assert sd[:14] == pytest.approx(math.sqrt(1 / 225 * 224 / 225))
     assert sd[14] * 1.644854 == pytest.approx(0.25 - 1 / 225)

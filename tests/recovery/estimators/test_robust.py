@@ -330,7 +330,7 @@ def test_walls_that_nobody_stated_are_found_and_the_map_counts_on_them() -> None
         assert one.expected_error > 0
         assert one.certified is None
         assert not one.contradicted
-        assert "walls" in one.verdict.says
+        assert "walls" in one.verdict.sentence
 
 
 def test_where_all_is_as_stated_the_map_is_the_posteriors() -> None:
@@ -404,7 +404,7 @@ def test_a_map_that_is_hardly_better_than_a_guess_says_so() -> None:
     assert set(quiet) == {"fits"}
     assert {one.level for one in loud} == {"weak"}
     assert not any(one.contradicts for one in loud)
-    assert all("guess" in one.says for one in loud)
+    assert all("guess" in one.sentence for one in loud)
 
 
 @pytest.mark.parametrize("every", [1, 10], ids=["line", "plane"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edge.core.records import Grid, Guarantee
-from recovery.maps.guarantee import from_json, sentences, to_json
+from recovery.maps.guarantee import describe_guarantee, from_json, to_json
 from recovery.maps.heatmap import (
     BLANK,
     HATCHED,
@@ -167,7 +167,7 @@ def test_anything_else_is_refused(text: str) -> None:
 
 def test_the_words_hold_everything_that_was_promised() -> None:
     """Nothing the record says may be lost on the way to a reader."""
-    words = " ".join(sentences(LOCAL))
+    words = " ".join(describe_guarantee(LOCAL))
 
     for part in (LOCAL.neighbours, LOCAL.trust, LOCAL.unit, LOCAL.unprotected, "1/10", "2.72"):
         assert part in words
@@ -175,7 +175,7 @@ def test_the_words_hold_everything_that_was_promised() -> None:
 
 def test_a_promise_in_another_currency_makes_no_claim_in_this_one() -> None:
     """Without an epsilon no odds are named."""
-    assert "odds" not in " ".join(sentences(LOCAL._replace(epsilon=None)))
+    assert "odds" not in " ".join(describe_guarantee(LOCAL._replace(epsilon=None)))
 
 
 def test_a_block_is_drawn_and_named_by_what_is_sure_of_it() -> None:
@@ -184,6 +184,6 @@ def test_a_block_is_drawn_and_named_by_what_is_sure_of_it() -> None:
     shares, low = np.array([0.5, 0.2, 0.25, 0.05]), np.array([0.4, 0.15, 0.21, 0])
     blocks = Blocks(0.9, boxes, shares, low, np.array([0.6, 0.25, 0.9, 0.1]))
 
-    assert blocks.looks.tolist() == [SOLID, SOLID, HATCHED, BLANK]
+    assert blocks.styles.tolist() == [SOLID, SOLID, HATCHED, BLANK]
     assert blocks.claims.tolist() == [0]
-    assert blocks.drawn[0].tolist() == [0.5, 0.1, 0.1, 0.125, 0.125, *[0.01] * 5]
+    assert blocks.flat_mass[0].tolist() == [0.5, 0.1, 0.1, 0.125, 0.125, *[0.01] * 5]

@@ -63,7 +63,7 @@ def test_sensors_that_lie_are_named_and_the_map_is_that_of_the_others() -> None:
         assert drawn.verdict.level == "sensors"
         assert sorted(sensor for sensor, _ in drawn.verdict.dropped) == [4, 21]
         assert dict(drawn.verdict.dropped)[21] < 0
-        assert "4 (+" in drawn.verdict.says
+        assert "4 (+" in drawn.verdict.sentence
         assert isinstance(without, Heatmap)
         assert drawn.mass == pytest.approx(without.mass, abs=1e-9)
 
@@ -84,8 +84,8 @@ def test_sensors_at_the_clamp_are_no_warmth() -> None:
     assert drawn.contradicted
     assert drawn.credible is None
     assert drawn.certified is None
-    assert "the most or the least" in drawn.verdict.says
-    assert f"sensors {at[0]}, {at[1]}" in drawn.verdict.says
+    assert "the most or the least" in drawn.verdict.sentence
+    assert f"sensors {at[0]}, {at[1]}" in drawn.verdict.sentence
 
 
 def test_a_round_more_finds_what_the_last_one_kept_of_the_room() -> None:
