@@ -314,7 +314,7 @@ def wasserstein2(
 
 def _solve_plan(maps: Pair, ground: Ground) -> float:
     """Return the cost of the cheapest plan in a plane."""
-    if maps.grid is None or not kernels.available() or not _on_grid(maps):
+    if maps.grid is None or not kernels.can_compile() or not _on_grid(maps):
         return solve_transport(maps.p, maps.q, maps.places, ground)
     pairs = int(np.count_nonzero(maps.p)) * int(np.count_nonzero(maps.q))
     if pairs > _PAIRS_MAX:
@@ -330,10 +330,10 @@ def _solve_plan(maps: Pair, ground: Ground) -> float:
 def _on_grid(maps: Pair) -> bool:
     """Say whether our way on the grid is faster than all pairs of cells."""
     here, there = int(np.count_nonzero(maps.p)), int(np.count_nonzero(maps.q))
-    loaded = kernels.tier(network_simplex, worth=False) is not network_simplex
+    loaded = kernels.compile_if_worth(network_simplex, worth=False) is not network_simplex
     if loaded:
         return here * there > _PAIRS_A_CELL * len(maps.p) or here + there > _HEAPS
-    if kernels.available():
+    if kernels.can_compile():
         return here * there > _PAIRS_UNLOADED or here + there > _HEAPS
     return here * there > PAIRS_MAX or here + there > HEAPS_MAX
 

@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .kernels import active_set, tier
+from .kernels import active_set, compile_if_worth
 from .l1 import Prepared, as_floats, by_clarabel, by_cvxpy, status_of
 from .l1 import Solution as Solution
 from .l1 import prepare as prepare
@@ -199,7 +199,7 @@ def minimise_l1(
         raise make_spoilt_error()
     inside, beyond = ready.compress(target)
     rest, numbers = np.zeros(ready.rank), np.zeros(7)
-    kernel = tier(active_set, method == "fast" or ready.small.size > _WORTH)
+    kernel = compile_if_worth(active_set, method == "fast" or ready.small.size > _WORTH)
     kernel.solve(
         ready.small, ready.coarse, ready.step, ready.grain, ceiling, inside,
         np.dot(beyond, beyond), radius if size > radius else math.inf, guess, heat, rest, numbers,

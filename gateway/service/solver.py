@@ -19,7 +19,7 @@ from math import inf
 from multiprocessing.connection import Connection
 from typing import Any
 
-from recovery.kernels import load, on_compiling
+from recovery.kernels import listen_for_compiling, load_scipy
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.maps.sentence import Wording
 
@@ -157,8 +157,8 @@ def run_worker(pipe: Connection, limit_s: float) -> None:
         pipe.send(_BEGUN if begun else _OVER)
         signal.setitimer(signal.ITIMER_REAL, 2 * (IMPORT_S if begun else limit_s) + 1)
 
-    on_compiling(compiling)
-    load()
+    listen_for_compiling(compiling)
+    load_scipy()
     with suppress(OSError):  # where a service manager forbids it, maps compete with the intake
         os.nice(NICER)
     pipe.send("ready")

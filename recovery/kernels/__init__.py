@@ -4,7 +4,7 @@ They are files of this folder, in the part of Python that numba understands, wit
 and without another kernel beneath. Whoever calls one says whether the work is worth the loading
 of a compiler:
 
-    kernel = tier(kernels.flow, worth=cells > 1000)
+    kernel = compile_if_worth(kernels.flow, worth=cells > 1000)
     kernel.shortest(...)
 
 Both ways run the same lines, so they give the same answer but for the order of roundings. The
@@ -25,7 +25,7 @@ from typing import Any, TypeVar, cast
 _PARTS = ("linalg", "optimize", "sparse.linalg", "spatial.distance", "special", "stats")
 
 
-def load() -> None:
+def load_scipy() -> None:
     """Load what a map needs of scipy, before the clock of a map runs; again costs nothing.
 
     A gateway loads none of it, for it plans and draws nothing; who draws maps under a time limit
@@ -41,13 +41,13 @@ _loaded: set[str] = set()
 _listeners: list[Callable[[bool], None]] = []
 
 
-def on_compiling(told: Callable[[bool], None]) -> None:
-    """Have `told(True)` called where a compilation begins, and `told(False)` where it is over.
+def listen_for_compiling(listener: Callable[[bool], None]) -> None:
+    """Call `listener(True)` where a compilation begins, and `listener(False)` where it is over.
 
     For who times the work: a compilation takes seconds, once on a machine. Loading what was
     kept is none. Listeners that come after the first kernel are not heard.
     """
-    _listeners.append(told)
+    _listeners.append(listener)
 
 
 @cache
@@ -63,44 +63,44 @@ def _listen() -> None:
         def on_start(self, event: Any) -> None:
             self.depth += 1
             if self.depth == 1:
-                for told in _listeners:
-                    told(True)
+                for listener in _listeners:
+                    listener(True)
 
         def on_end(self, event: Any) -> None:
             self.depth -= 1
             if self.depth == 0:
-                for told in _listeners:
-                    told(False)
+                for listener in _listeners:
+                    listener(False)
 
     event.register("numba:compile", Ear())  # type: ignore[no-untyped-call]
 
 
-def available() -> bool:
+def can_compile() -> bool:
     """Say whether numba is installed, and not switched off by HEATVEIL_COMPILED=0."""
     off = os.environ.get("HEATVEIL_COMPILED") == "0"
     return not off and importlib.util.find_spec("numba") is not None
 
 
-def tier(module: _Module, worth: bool) -> _Module:
+def compile_if_worth(module: _Module, worth: bool) -> _Module:
     """Return the module's functions, compiled where that is worth it or already done.
 
     Args:
         module: one of this folder.
         worth: the work at hand takes longer than loading a compiler, about half a second.
     """
-    if module.__name__ in _loaded or (worth and available()):
-        return compile_module(module)
+    if module.__name__ in _loaded or (worth and can_compile()):
+        return make_compiled_twin(module)
     return module
 
 
 @cache
-def compile_module(module: _Module) -> _Module:
+def make_compiled_twin(module: _Module) -> _Module:
     """Return a twin of the module, each of whose functions is compiled when first called.
 
     Without numba the module itself. A kernel imports no other kernel: what numba has kept is
     thrown away when the file itself changes, and only then.
     """
-    if not available():
+    if not can_compile():
         return module
     import numba
 

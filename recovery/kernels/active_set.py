@@ -56,7 +56,7 @@ class Work(NamedTuple):
     tally: Whole  # SIZE, FILLED, BARRED, TAKEN
 
 
-def insert(found: Whole, worth: Floats, count: int, cell: int, value: float) -> int:
+def insert_dearest(found: Whole, worth: Floats, count: int, cell: int, value: float) -> int:
     """Put a cell among the few dearest, the dearest first; return how many these are."""
     for j in range(count):
         if found[j] == cell:
@@ -73,7 +73,7 @@ def insert(found: Whole, worth: Floats, count: int, cell: int, value: float) -> 
     return count
 
 
-def peaks(
+def find_peaks(
     values: Floats, step: int, state: Whole, least: float, found: Whole, worth: Floats
 ) -> int:  # fmt: skip
     """Find the empty cells dearer than a level and than their neighbours; return how many.
@@ -92,11 +92,11 @@ def peaks(
             or (k + 1 < looks and values[k + 1] > value and state[cell + step] <= FREE)
         ):
             continue
-        count = insert(found, worth, count, cell, value)
+        count = insert_dearest(found, worth, count, cell, value)
     return count
 
 
-def refine(
+def refine_peaks(
     operator: Floats, work: Work, rest: Floats, step: int, least: float, count: int,
     found: Whole, worth: Floats,
 ) -> int:  # fmt: skip
@@ -120,11 +120,11 @@ def refine(
             if values[k] > most and state[cell] == EMPTY:
                 best, most = int(cell), values[k]
         if best >= 0:
-            count = insert(found, worth, count, best, most)
+            count = insert_dearest(found, worth, count, best, most)
     return count
 
 
-def strip(basis: Floats, size: int, vector: Floats, shares: Floats) -> None:
+def orthogonalise(basis: Floats, size: int, vector: Floats, shares: Floats) -> None:
     """Take out of a vector what lies along the basis, and add to `shares` how much that is."""
     known = basis[:size]
     more = np.dot(known, vector)
@@ -133,7 +133,7 @@ def strip(basis: Floats, size: int, vector: Floats, shares: Floats) -> None:
         shares[i] += more[i]
 
 
-def append(work: Work, cell: int, new: Floats, held: float, top: float, turn: int) -> bool:
+def make_free(work: Work, cell: int, new: Floats, held: float, top: float, turn: int) -> bool:
     """Make a cell free; False, and nothing changed, where it depends on the free ones."""
     size = work.tally[SIZE]
     if size == work.basis.shape[0]:
@@ -145,7 +145,7 @@ def append(work: Work, cell: int, new: Floats, held: float, top: float, turn: in
     for again in range(2):
         # Where much was lost, the directions were lost with it: twice is enough.
         if size > 0 and (again == 0 or left < 0.5 * before):
-            strip(work.basis, size, rest, shares)
+            orthogonalise(work.basis, size, rest, shares)
             left = np.dot(rest, rest)
     height = math.sqrt(left)
     if not height > DEPENDENT * math.sqrt(before):
@@ -158,11 +158,11 @@ def append(work: Work, cell: int, new: Floats, held: float, top: float, turn: in
     work.free[size], work.turn[size], work.state[cell] = cell, turn, FREE
     work.amount[size], work.bound[size] = held, top
     work.tally[SIZE] = size + 1
-    weigh(work, size)
+    update_weights(work, size)
     return True
 
 
-def weigh(work: Work, first: int) -> None:
+def update_weights(work: Work, first: int) -> None:
     """Work out w anew from one place on; row j of R' is column j of R."""
     factor, weights = work.factor, work.weights
     for j in range(first, work.tally[SIZE]):
@@ -172,15 +172,15 @@ def weigh(work: Work, first: int) -> None:
         weights[j] = rest / factor[j, j]
 
 
-def shift(work: Work, change: Floats, times: float) -> None:
+def shift_readings(work: Work, change: Floats, times: float) -> None:
     """Change the readings that the free cells have to explain."""
     beyond = work.beyond
     beyond += times * change
     for _ in range(2):
-        strip(work.basis, work.tally[SIZE], beyond, work.along)
+        orthogonalise(work.basis, work.tally[SIZE], beyond, work.along)
 
 
-def solve_up(work: Work, right: Floats) -> None:
+def back_substitute(work: Work, right: Floats) -> None:
     """Replace `right` by R^-1 right."""
     factor = work.factor
     for j in range(work.tally[SIZE] - 1, -1, -1):
@@ -197,7 +197,7 @@ def refuse(work: Work, cell: int) -> None:
     work.tally[BARRED] += 1
 
 
-def leave(operator: Floats, work: Work, gone: int) -> None:
+def remove_free(operator: Floats, work: Work, gone: int) -> None:
     """Take a cell that stands at a bound out of the free ones, by Givens rotations.
 
     They carry z along, but not w, which may be huge beside a column that all but depends on the
@@ -226,20 +226,20 @@ def leave(operator: Floats, work: Work, gone: int) -> None:
     beyond = work.beyond
     beyond += along[last] * work.basis[last]
     work.tally[SIZE] = last
-    weigh(work, gone)
+    update_weights(work, gone)
     work.state[cell] = EMPTY
     if at_top:
-        fill(operator, work, cell, top)
+        make_full(operator, work, cell, top)
 
 
-def fill(operator: Floats, work: Work, cell: int, top: float) -> None:
+def make_full(operator: Floats, work: Work, cell: int, top: float) -> None:
     """Let a cell be full that was not."""
-    shift(work, operator[:, cell].copy(), -top)
+    shift_readings(work, operator[:, cell].copy(), -top)
     work.state[cell], work.full[work.tally[FILLED]] = FULL, cell
     work.tally[FILLED] += 1
 
 
-def walk(work: Work, first: int) -> bool:
+def walk_to_target(work: Work, first: int) -> bool:
     """Go to the target, or until a cell runs empty or full; True on arrival, else see `gone`.
 
     Of several newcomers only the dearest, `first`, is sure to go the right way. Where others go
@@ -275,7 +275,7 @@ def walk(work: Work, first: int) -> bool:
     return share >= 1.0
 
 
-def trade(work: Work, new: Floats, most: float) -> tuple[float, int]:
+def trade_heat(work: Work, new: Floats, most: float) -> tuple[float, int]:
     """Move heat into a column that the others can make up for, until one of them has to leave.
 
     Returns how much, and who meets a bound; -1 where nobody does before `most`, which is
@@ -283,7 +283,7 @@ def trade(work: Work, new: Floats, most: float) -> tuple[float, int]:
     """
     amount, bound, size = work.amount, work.bound, work.tally[SIZE]
     rates = np.dot(work.basis[:size], new)
-    solve_up(work, rates)
+    back_substitute(work, rates)
     sign = 1.0 if most > 0 else -1.0
     far, who = abs(most), -1
     for p in range(size):
@@ -298,7 +298,7 @@ def trade(work: Work, new: Floats, most: float) -> tuple[float, int]:
     return sign * far, who
 
 
-def aim(work: Work, inside: float) -> tuple[float, float]:
+def set_target(work: Work, inside: float) -> tuple[float, float]:
     """Set the target of the free cells.
 
     Returns the square of how far from the readings they can come, and the price.
@@ -312,11 +312,11 @@ def aim(work: Work, inside: float) -> tuple[float, float]:
         price = math.sqrt((inside - miss) / steep)
     for p in range(size):
         target[p] = along[p] - price * weights[p]
-    solve_up(work, target)
+    back_substitute(work, target)
     return miss, price
 
 
-def enter(
+def admit_cell(
     operator: Floats, work: Work, cell: int, top: float, held: float, may_trade: bool
 ) -> bool:  # fmt: skip
     """Let a cell win heat, a full one lose it, or one that holds heat be free, as is its turn.
@@ -326,29 +326,29 @@ def enter(
     new, turn, traded = operator[:, cell].copy(), 1 if held == 0 else 0, 0.0
     if work.state[cell] == FULL:
         turn, held = -1, top
-        shift(work, new, top)
+        shift_readings(work, new, top)
     elif held > top or top == 0:
         held = top
-    while (turn == 0 and held >= top) or not append(
+    while (turn == 0 and held >= top) or not make_free(
         work, cell, new, held, top, turn if traded == 0 else 0
     ):
         who = -1
         if may_trade:
-            traded, who = trade(work, new, top * turn)
+            traded, who = trade_heat(work, new, top * turn)
             held += traded
         if who < 0:
             work.state[cell] = EMPTY
             if held >= top:
-                fill(operator, work, cell, top)
+                make_full(operator, work, cell, top)
             if traded == 0:
                 refuse(work, cell)
             return may_trade
-        leave(operator, work, who)
+        remove_free(operator, work, who)
         may_trade = False
     return False
 
 
-def residual(operator: Floats, work: Work, readings: Floats, ceiling: Floats) -> Floats:
+def compute_residual(operator: Floats, work: Work, readings: Floats, ceiling: Floats) -> Floats:
     """Return c - B heat, afresh."""
     rest, size = readings.copy(), work.tally[SIZE]
     for p in range(size + work.tally[FILLED]):
@@ -358,7 +358,7 @@ def residual(operator: Floats, work: Work, readings: Floats, ceiling: Floats) ->
     return rest
 
 
-def progress(work: Work, near: bool, miss: float, ceiling: Floats, best: Floats) -> bool:
+def note_progress(work: Work, near: bool, miss: float, ceiling: Floats, best: Floats) -> bool:
     """Say whether this is better than before, by the miss, or by the heat where that is near.
 
     Who is refused stays so until there is progress, or the same step would come again.
@@ -380,7 +380,7 @@ def progress(work: Work, near: bool, miss: float, ceiling: Floats, best: Floats)
     return better
 
 
-def cheapest(operator: Floats, work: Work, rest: Floats, most: float) -> int:
+def find_cheapest_full(operator: Floats, work: Work, rest: Floats, most: float) -> int:
     """Return which full cell earns least, and less than a level; -1 if none."""
     lowest = -1
     for i in range(work.tally[FILLED]):
@@ -391,7 +391,7 @@ def cheapest(operator: Floats, work: Work, rest: Floats, most: float) -> int:
     return lowest
 
 
-def finish(
+def write_result(
     work: Work, ceiling: Floats, readings: Floats, outside: float, radius: float, price: float,
     rest: Floats, values: Floats, done: bool, heat: Floats, numbers: Floats,
 ) -> None:  # fmt: skip
@@ -474,21 +474,21 @@ def solve(
             if i == news:
                 tally[FILLED] -= 1
                 work.full[lowest] = work.full[tally[FILLED]]
-            may_trade = enter(operator, work, cell, ceiling[cell], heat[cell], may_trade)
+            may_trade = admit_cell(operator, work, cell, ceiling[cell], heat[cell], may_trade)
             heat[cell] = 0.0
         while True:
-            miss, price = aim(work, inside)
+            miss, price = set_target(work, inside)
             tally[TAKEN] += 1 if tally[SIZE] > 0 else 0
-            if walk(work, first):
+            if walk_to_target(work, first):
                 break
             for p in range(tally[SIZE] - 1, -1, -1):
                 if work.gone[p]:
                     stray = work.turn[p] != 0 and work.free[p] == first
-                    leave(operator, work, p)
+                    remove_free(operator, work, p)
                     if stray:
                         refuse(work, first)
         near, size = miss < inside, tally[SIZE]
-        better = progress(work, near, miss, ceiling, best)
+        better = note_progress(work, near, miss, ceiling, best)
 
         # Look for cells that would earn more than the price, and full ones that earn less.
         left = work.beyond + price * np.dot(work.weights[:size], work.basis[:size])
@@ -496,15 +496,16 @@ def solve(
         if not near:
             slack += 1e-11 * grain * math.sqrt(np.dot(left, left))
         idle = near and size == 0  # nothing but full cells, and nearer than need be
-        lowest, news = cheapest(operator, work, left, np.inf if idle else price - slack), 0
+        lowest = find_cheapest_full(operator, work, left, np.inf if idle else price - slack)
+        news = 0
         for whole in range(2 if idle else int(step == 1), 2):
             if whole == 1:
-                left = residual(operator, work, readings, ceiling)
+                left = compute_residual(operator, work, readings, ceiling)
             values = np.dot(left, operator if whole == 1 else coarse)
             leap = 1 if whole == 1 else step
-            news = peaks(values, leap, work.state, price + slack, found, worth)
+            news = find_peaks(values, leap, work.state, price + slack, found, worth)
             if whole == 0:
-                news = refine(operator, work, left, step, price + slack, news, found, worth)
+                news = refine_peaks(operator, work, left, step, price + slack, news, found, worth)
             if news > 0:
                 break
         if (news == 0 and lowest < 0) or tally[TAKEN] >= MOST_STEPS:
@@ -514,7 +515,7 @@ def solve(
             news, lowest = 1, -1
         chosen = found
     np.add(left, 0.0, rest)
-    finish(
+    write_result(
         work, ceiling, readings, outside, radius, price, left, values, done, heat,
         numbers,
     )  # fmt: skip

@@ -9,7 +9,7 @@ Prices are whole numbers, so whether an arc is too dear is decided without a tol
 import numpy as np
 
 
-def spanning_tree(order, tails, heads, nodes):
+def find_spanning_tree(order, tails, heads, nodes):
     """Return the arcs of a spanning forest, each arc taken in its turn unless it closes a ring.
 
     Source: Kruskal 1956, with the path halving of Tarjan and van Leeuwen 1984.
@@ -34,7 +34,7 @@ def spanning_tree(order, tails, heads, nodes):
     return tree[:count]
 
 
-def hang(tree, root, tails, heads, costs, both, detour, supply, links, upward, flow, price):
+def hang_tree(tree, root, tails, heads, costs, both, detour, supply, links, upward, flow, price):
     """Fill the basis: the tree hung up at its root, the one flow on it, and its prices.
 
     An arc that goes only one way may be needed the other way; then its place is taken by an
@@ -94,7 +94,7 @@ def hang(tree, root, tails, heads, costs, both, detour, supply, links, upward, f
         flow[u] = abs(flow[u])
 
 
-def simplex(tails, heads, costs, both, block, patience, links, upward, flow, price):
+def pivot_to_optimum(tails, heads, costs, both, block, patience, links, upward, flow, price):
     """Pivot until no arc is too dear; return how many pivots it took, or -1 out of patience.
 
     An arc from u to v is too dear while price(u) - price(v) exceeds its cost; arcs that go

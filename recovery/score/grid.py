@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import network_simplex, tier
+from ..kernels import compile_if_worth, network_simplex
 
 # A basis of the network simplex: a spanning tree, the one flow on it, and its prices.
 
@@ -49,7 +49,7 @@ class Basis:
             ValueError: it takes too long without a compiler.
         """
         patience = _PATIENCE if self.kernel is network_simplex else 2**60
-        done = self.kernel.simplex(
+        done = self.kernel.pivot_to_optimum(
             arcs.tails,
             arcs.heads,
             arcs.costs,
@@ -70,7 +70,7 @@ class Basis:
             )
         return int(done)
 
-    def used(self) -> tuple[Nodes, Nodes, Floats]:
+    def list_tree_flows(self) -> tuple[Nodes, Nodes, Floats]:
         """Return the nodes but for the root, their arcs, and what flows from tail to head.
 
         Nothing does on an artificial arc, which is there for the tree alone.
@@ -96,10 +96,10 @@ def make_first_basis(
         worth: load the compiler for this.
     """
     nodes = len(supply)
-    kernel = tier(network_simplex, worth)
+    kernel = compile_if_worth(network_simplex, worth)
     # Where arcs go both ways any tree will do; elsewhere dear arcs make a bad beginning.
     order = np.argsort(-wanted, kind="stable") if arcs.both else np.lexsort((arcs.costs, -wanted))
-    tree = kernel.spanning_tree(order.astype(np.int32), arcs.tails, arcs.heads, nodes)
+    tree = kernel.find_spanning_tree(order.astype(np.int32), arcs.tails, arcs.heads, nodes)
     basis = Basis(
         links=np.empty((6, nodes), np.int32),
         upward=np.empty(nodes, np.bool_),
@@ -107,7 +107,7 @@ def make_first_basis(
         price=np.empty(nodes, arcs.costs.dtype),
         kernel=kernel,
     )
-    kernel.hang(
+    kernel.hang_tree(
         tree,
         root,
         arcs.tails,
@@ -302,7 +302,7 @@ def _walk(surplus: Floats, right: Floats, down: Floats, worth: bool) -> Flow:
     basis = make_first_basis(edges, wanted, root, supply, 0, worth)
     pivots = basis.pivot(edges)
 
-    here, edge, mass = basis.used()
+    here, edge, mass = basis.list_tree_flows()
     forth = (tails[edge] == here) == basis.upward[here]
     over = np.zeros(len(tails))
     over[edge] = np.where(forth, mass, -mass)
@@ -411,7 +411,7 @@ def _generate(
         arriving = np.concatenate([arriving, more_to])
         pivots += basis.pivot(arcs())
 
-    _, arc, mass = basis.used()
+    _, arc, mass = basis.list_tree_flows()
     leaving, arriving = leaving[arc], arriving[arc]
     rows_off, columns_off = np.divmod(leaving, p.shape[1]) - np.array(
         np.divmod(arriving, p.shape[1])
@@ -455,7 +455,7 @@ def _cheaper(
 
     A pair is cheaper while price(from) - price(to) exceeds its cost.
     """
-    kernel = tier(network_simplex, worth)
+    kernel = compile_if_worth(network_simplex, worth)
     price_here, price_there = price[: len(here)], price[len(here) :]
     if ground == "sqeuclidean":
         height = np.full(shape, network_simplex.INFINITE, np.int64)

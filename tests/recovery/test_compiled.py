@@ -27,7 +27,7 @@ from recovery import thermal; from recovery import kernels as ahead
 query = thermal.Query(Grid((20, 1), 0), (10,), 0.05, (1, 1), (1, 1000), 0.1)
 release = Release(thermal.plan(query, []), [0] * 10, 10)
 if sys.argv[1] == "ahead":
-    ahead.load()
+    ahead.load_scipy()
 before = {name for name in sys.modules if name.startswith("scipy.")}
 print(type(thermal.recover(query, [release])).__name__)
 print(len({name for name in sys.modules if name.startswith("scipy.")} - before) > 20)
@@ -75,12 +75,13 @@ def test_the_twin_is_compiled_and_the_original_is_not(kernel: ModuleType) -> Non
     pytest.importorskip("numba")
     values = np.arange(5.0)
 
-    twin = kernels.compile_module(kernel)
+    twin = kernels.make_compiled_twin(kernel)
 
     assert twin.total(values) == kernel.total(values) == 30
     assert len(twin.total.signatures) == 1
     assert not hasattr(kernel.total, "signatures")
-    assert kernels.tier(kernel, worth=False) is twin  # loaded already, so it costs nothing
+    # It is loaded already, so it costs nothing.
+    assert kernels.compile_if_worth(kernel, worth=False) is twin
 
 
 @pytest.mark.long
@@ -90,8 +91,8 @@ def test_a_compilation_is_told_of_and_the_loading_of_what_was_kept_is_not(tmp_pa
     (tmp_path / "squares_for_a_test.py").write_text(SOURCE)
     line = (
         "import sys, numpy; sys.path.insert(0, sys.argv[1]); import squares_for_a_test as plain; "
-        "from recovery import kernels; kernels.on_compiling(print); "
-        "kernels.compile_module(plain).total(numpy.arange(5.0))"
+        "from recovery import kernels; kernels.listen_for_compiling(print); "
+        "kernels.make_compiled_twin(plain).total(numpy.arange(5.0))"
     )
 
     said = [
@@ -108,7 +109,8 @@ def test_small_work_does_not_load_a_compiler() -> None:
     """A command that draws one map must not wait for one."""
     line = (
         "import sys; from recovery import kernels; import recovery.sequence as plain; "
-        "assert kernels.tier(plain, worth=False) is plain; assert 'numba' not in sys.modules"
+        "assert kernels.compile_if_worth(plain, worth=False) is plain; "
+        "assert 'numba' not in sys.modules"
     )
 
     assert processes.run([sys.executable, "-c", line]).returncode == 0

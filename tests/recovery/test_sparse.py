@@ -13,7 +13,7 @@ from scipy.optimize import lsq_linear, minimize
 
 from physics.kernel import forward
 from recovery import l1
-from recovery.kernels import active_set, compile_module
+from recovery.kernels import active_set, make_compiled_twin
 from recovery.l1 import least_l1
 from recovery.sparse import minimise_l1, prepare
 
@@ -210,8 +210,8 @@ SPREADS = [1e-4, 1e-3, 0.005, 0.05, 0.5, 5.0, 100.0]
 @pytest.fixture(params=["plain", pytest.param("compiled", marks=pytest.mark.long)])
 def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Either way of running the same lines."""
-    module = active_set if request.param == "plain" else compile_module(active_set)
-    monkeypatch.setattr("recovery.sparse.tier", lambda *_, **__: module)
+    module = active_set if request.param == "plain" else make_compiled_twin(active_set)
+    monkeypatch.setattr("recovery.sparse.compile_if_worth", lambda *_, **__: module)
     return request.param
 
 

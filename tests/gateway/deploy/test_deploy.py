@@ -304,7 +304,7 @@ import cvxpy, psycopg, uvicorn
 from gateway.service import serving
 from recovery import kernels as compiled
 from recovery.kernels import active_set
-print(compiled.tier(active_set, worth=True) is active_set)
+print(compiled.compile_if_worth(active_set, worth=True) is active_set)
 """
 
 

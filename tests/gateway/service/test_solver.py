@@ -242,7 +242,7 @@ from types import SimpleNamespace
 from gateway import mechanisms
 from gateway.service import solver
 from numba.core import dispatcher
-from recovery.kernels import compile_module
+from recovery.kernels import make_compiled_twin
 
 sys.path.insert(0, sys.argv[1])
 import slow_for_a_test
@@ -256,7 +256,7 @@ dispatcher._FunctionCompiler.compile = slowly
 
 class Library:
     def recover(self, query, releases):
-        found = compile_module(slow_for_a_test).slow(1)
+        found = make_compiled_twin(slow_for_a_test).slow(1)
         time.sleep(query.drift)
         return found
 
