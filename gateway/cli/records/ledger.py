@@ -150,8 +150,20 @@ def read_charged(deployment: Deployment, reader: Any) -> Charged:
         if asked is None:
             raise
         note = f"note     told is the promise that was charged for, and not the file's: {other}"
-        return Charged(asked, reader.read_promise()[1], None, note)
+        least = reader.read_promise()[1]
+        return Charged(_lower_epsilon(asked, least), least, None, note)
     return Charged(plan, budget, query)
+
+
+def _lower_epsilon(asked: Any, budget: Fraction) -> Any:
+    """Return a Round with the epsilon of this budget, which may have been lowered since."""
+    guarantee, delta = asked.guarantee, find_serving(asked.mechanism).ledger_delta(asked)
+    if delta is None:
+        whole = find_unit(guarantee).convert(budget)
+    else:
+        most = Fraction(round_up(zcdp_epsilon(float(budget), delta), 4))
+        whole = min(most, Fraction(*guarantee.epsilon))
+    return asked._replace(guarantee=guarantee._replace(epsilon=whole.as_integer_ratio()))
 
 
 def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
@@ -276,7 +288,7 @@ def _in_words(
         f"{float(unit.convert(standing.budget)):.6g}, "
         f"{'shared by' if is_distributed(guarantee) else 'and'} {each}",
         f"so far   epsilon {round_up(compute_spent_epsilon(standing, plan), 4)} of "
-        f"{format_ratio(guarantee.epsilon)}"
+        f"{round_up(float(Fraction(*guarantee.epsilon)), 4)}"
         + (
             f" at delta {delta}; the share counts rho, which adds up, while epsilon grows faster "
             "at first"

@@ -26,7 +26,7 @@ from gateway.faults import ForgottenFault, OperatorFault
 from gateway.mechanisms import find_mechanism, plan_first_round
 from gateway.service import steps
 from gateway.service.intake.outcomes import CountedReport, SecondAnswer
-from gateway.service.ledger import Charge, compute_round_rho
+from gateway.service.ledger import Charge, compute_budget_rho, compute_round_rho, make_terms
 from gateway.settings import config
 from gateway.store.reader import Reader, open_reader
 from gateway.store.store import Store
@@ -210,6 +210,57 @@ def test_a_pure_promise_is_told_in_epsilon_of_each_device(
     assert heatveil("ledger", "--config", square, "--end-promise", "--yes").status == 0
     stays = "a day epsilon 7, a week epsilon 49, a year epsilon 2555"
     assert stays in heatveil("ledger", "--config", square).out
+
+
+def lower_budget(path: Path) -> None:
+    """Start a gateway's store on the file's budget, which is smaller than it was."""
+    deployment = config.load_deployment(path)
+    plan = plan_first_round(deployment, config.make_query(deployment))
+    budget = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
+    keys = load_devices(deployment.site.devices, deployment.site.name).key_ids
+    with closing(Store.open_for(deployment)) as store:
+        store.check_promise(make_terms(plan.guarantee), budget, keys)
+
+
+def test_what_is_spent_of_a_budget_that_was_lowered_is_told_of_that_one(
+    square: Path, heatveil: Heatveil, tmp_path: Path
+) -> None:
+    """Under a file that promises more again, 2.1 of 3.5 are spent, and neither 4.2 nor of 7."""
+    former = square.read_text()
+    lowered = former.replace('"7/1"', '"7/2"').replace("readings = 10", "readings = 5")
+    square.write_text(lowered)
+    lower_budget(square)
+    own = heatveil("ledger", "--config", square)
+    square.write_text(former)
+    said = heatveil("ledger", "--config", square)
+    told = json.loads(heatveil("ledger", "--config", square, "--json").out)
+    out = tmp_path / "ledger.csv"
+    assert heatveil("export", "--config", square, "--out", out, "--what", "ledger").status == 0
+    beside = json.loads((tmp_path / "ledger.csv.guarantee.json").read_text())
+
+    assert "told is the promise that was charged for" in said.err
+    assert said.out == own.out
+    assert "spent    epsilon 2.1 of 3.5, and" in said.out
+    assert "so far   epsilon 2.1 of 3.5, which" in said.out
+    assert (told["epsilon"], told["epsilon_spent"]) == ("7/2", pytest.approx(2.1))
+    assert beside["epsilon_spent"] == pytest.approx(2.1)
+
+
+def test_what_rho_comes_to_is_told_of_no_more_than_the_lowered_budget_does(
+    kept: Any, heatveil: Heatveil
+) -> None:
+    """The exact epsilon of the file between is in no store: its rho says how much that is at most.
+
+    Of the budget as it was, what was promised is told as it was.
+    """
+    former = kept.path.read_text()
+    kept.path.write_text(former.replace('epsilon = "8/1"', 'epsilon = "79/10"'))
+    lower_budget(kept.path)
+    kept.path.write_text(former)
+    told = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
+
+    assert Fraction(79, 10) <= Fraction(told["epsilon"]) < 8
+    assert told["epsilon_spent"] <= Fraction(told["epsilon"])
 
 
 def test_what_a_round_cost_is_told_in_the_unit_of_its_own_promise(
