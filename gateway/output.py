@@ -44,10 +44,7 @@ def check_writable(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
     """
     for path in paths:
         if why := _unfit(path):
-            raise OperatorFault(
-                f"the file {path} {why}, so the result could not be written there; nothing was "
-                "computed. Make the folder, or name another file"
-            )
+            raise OperatorFault(f"no result can be written to {path}: {why}. Nothing was computed")
     named = [*paths, *inputs]
     if len({path.resolve() for path in named}) < len(named):
         raise OperatorFault(
@@ -57,14 +54,16 @@ def check_writable(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
 
 
 def _unfit(path: Path) -> str:
-    """Return why no result can be moved to this place; nothing where it can."""
+    """Return why no result can be moved to this place, and what to do; "" where it can."""
     folder = path.absolute().parent
     if path.is_dir():
-        return "is itself a folder"
+        return "it is a folder; name a file in it"
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        return "is a link, a pipe or a device, which a result would replace"
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        return "is in no folder that we may write to"
+        return "it is a link, a pipe or a device, which a result would replace; name another file"
+    if not folder.is_dir():
+        return f"there is no folder {folder}; make it, or name another file"
+    if not os.access(folder, os.W_OK):
+        return f"you may not write to the folder {folder}; name a file in another one"
     return ""
 
 

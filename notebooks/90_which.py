@@ -70,7 +70,7 @@ from physics.points import histogram
 from recovery import disk, pyramid, pyramid_sum, quadtree, ranks
 from recovery.disk.channel import channel_of
 from recovery.disk.estimators import estimate
-from recovery.disk.query import radius_of, scheme_of
+from recovery.disk.query import find_radius_cells, scheme_of
 from recovery.peers.grids import Crowd, map_by_adaptive_grid
 from recovery.ranks.order import cells_of, places_of
 from recovery.ranks.query import ORDERS
@@ -181,7 +181,8 @@ WAYS = {
     "adaptive grid": by_adaptive_grid,
 }
 auto = disk.Query(GRID, (2, 1))
-print(f"disk takes the scheme {scheme_of(auto)} of 40_disk, with reach {radius_of(auto)} cells")
+reach = find_radius_cells(auto)
+print(f"disk takes the scheme {scheme_of(auto)} of 40_disk, with reach {reach} cells")
 
 # %% [markdown]
 # ## The picture

@@ -283,7 +283,7 @@ def _read_columns(path: str | Path) -> Points:
         while rows := [words for _, words in itertools.islice(lines, _AT_ONCE)]:
             who, *columns = zip(*rows, strict=True)
             if len(columns) != len(header) - 1:
-                raise ValueError("there are more values or fewer")
+                raise ValueError("a row has more values than the header, or fewer")
             names = list(map(str.strip, who))
             part = np.array([list(map(float, column)) for column in columns]).T
             if "" in names or not np.isfinite(part).all() or (part[:, 2:] < 0).any():

@@ -311,7 +311,7 @@ def describe_device(identity, budget, round, half, recorded_ms=None):
     }
     if recorded_ms is not None:
         said["recorded_ms"] = recorded_ms
-    said.update(half.describe(round))
+    said.update(half.make_meta(round))
     if round is not None:
         said["calibration"] = "".join(["%02x" % b for b in wire.name_of(round)])
     return said

@@ -363,7 +363,9 @@ class Reader:
         if number < 24 if head < 0xE0 else number == 22:
             return number
         if number > 27 or head >= 0xE0:
-            raise ValueError("it holds a float, an indefinite length or another value not ours")
+            raise ValueError(
+                "it holds a float, an indefinite length or a value that we never send"
+            )
         size, number = 1 << (number - 24), 0
         for _ in range(size):  # byte by byte, for a slice is one more thing to collect
             number = number << 8 | self._byte()

@@ -85,8 +85,8 @@ def identity(site, name, root, site_key, sensor, mode="sealed", sensors=1, centr
         )
     if central and mode != "sealed":
         raise ValueError(
-            "%s is to answer %s and its root is kept; who has that could open its sealed reports. "
-            "Leave out one of both" % (name, central)
+            "%s cannot answer %s in mode %s: whoever keeps its root key could open its sealed "
+            "reports. Use mode sealed, or another mechanism" % (name, central, mode)
         )
     who = (
         site,

@@ -186,7 +186,7 @@ class Sealer:
         sealed = seal(fresh, round.key, *secrets, info, aad, report.payload)
         return Report(report.round, report.sender, report.epoch, report.seq, sealed)
 
-    def describe(self, round):
+    def make_meta(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell", "central": self.allowed}
 

@@ -49,7 +49,7 @@ def release(round, payloads, rng):
             "for several. Leave all but the first of each out"
             % (len(sensors), len(payloads), round.number)
         )
-    for j, count, half in table.caps():
+    for j, count, half in table.list_caps():
         short = table.reach_x - half
         for row in range(table.reach_y - j - count + 1, table.reach_y - j + 1):
             for y in (row, table.rows - 1 - row):

@@ -96,7 +96,7 @@ def _anywhere(table, k):
         return 0, k % table.columns, table.reach_y + k // table.columns
     k -= own * table.columns
     j = half = width = 0
-    for j, count, half in table.caps():  # noqa: B007, the run that k falls into is used below
+    for j, count, half in table.list_caps():  # noqa: B007, the run that k falls into is used below
         width = table.columns - 2 * (table.reach_x - half)
         if k < 2 * count * width:
             break
@@ -169,7 +169,7 @@ class Half:
         """Return an offset or a place; there is one sensor, whatever `count`."""
         return draw(table, rng)
 
-    def describe(self, round):
+    def make_meta(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 

@@ -85,7 +85,7 @@ class Table:
         while place < len(round.params):
             place = self._row(round.params, place)
         self.cells = (self.rows - 2 * self.reach_y) * self.columns
-        for _, count, half in self.caps():
+        for _, count, half in self.list_caps():
             self.cells += 2 * count * (self.columns - 2 * (self.reach_x - half))
         self.total = self.far * self.cells + self.inner
 
@@ -95,7 +95,7 @@ class Table:
             return 8
         return 4 if self.reach_x and self.reach_y else 2
 
-    def caps(self):
+    def list_caps(self):
         """Yield the outer domain's rows above and below the grid's own, in runs of equal width.
 
         (j, count, half): rows j to j + count - 1 from the grid's border, on either side, are by

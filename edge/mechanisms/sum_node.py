@@ -46,7 +46,7 @@ class Half:
             )
         self.of, self.NAME = of, of.NAME
 
-    def describe(self, round):
+    def make_meta(self, round):
         """Return what the device's `meta` says otherwise than a thermometer's."""
         return {"mechanism": self.NAME, "unit": "cell"}
 

@@ -51,7 +51,7 @@ def cost(limits, round):
     return price(limits, round.params[_EXPONENT], round.params[_VARIANCE])
 
 
-def describe(round):
+def make_meta(round):
     """Return what the device's `meta` says of its last Round, or of None."""
     if round is None:
         return {}

@@ -64,7 +64,7 @@ LAYERS: tuple[Layer, ...] = (
     Layer(
         "paths",
         "two days of a person told apart in a room",
-        sensitivity.paths_claims,
+        sensitivity.walks_claims,
         False,
         concerns=lambda own: own is None or own.plan is not None,
     ),

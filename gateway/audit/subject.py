@@ -61,7 +61,7 @@ class Asked(Protocol):
     def make_limits(self, round: Any, budget: int) -> Any:
         """Return the first `Limits` of a device that lets just this through, for nano-rho."""
 
-    def cost(self, round: Any, held: Any) -> Fraction:
+    def compute_cost(self, round: Any, held: Any) -> Fraction:
         """Return the nano-rho that an answer costs at the least under these limits, exactly."""
 
     def make_readings(self, round: Any, number: int, sensors: int) -> tuple[int, ...]:

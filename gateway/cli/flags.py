@@ -101,8 +101,8 @@ def load_estimator(text: str) -> str:
     except Exception as fault:  # whatever a module that is not ours does when it is loaded
         raise OperatorFault(
             f"--estimator {text} cannot be loaded ({type(fault).__name__}: {fault}); it must be "
-            "MODULE:FUNCTION, importable from here, a function of what was seen. Correct it, or "
-            "name one that heatveil has"
+            "MODULE:FUNCTION, importable from here, and the function must take a Seen. "
+            "Correct it, or name one that heatveil has"
         ) from fault
     return text
 

@@ -276,7 +276,7 @@ class Mechanism(Verbs):
     vector_length: Callable[[Any], int] = lambda round: 1
     vector_most: Callable[[Any], int] | None = None
     judge: Callable[[Any, Any, Any], Any] = _usual.judge_map
-    picture: Callable[[Any, Any, Any], None] = _usual.picture_play
+    picture: Callable[[Any, Any, Any], None] = _usual.draw_play
     redraw: Callable[[Any, Sequence[Any], Any, str], Any] = _usual.make_picture_writer
     panels: Callable[[Any, Sequence[Any]], list[Any]] = lambda query, releases: []
     public_fields: Callable[[Any], Sequence[str]] = _usual.list_public_fields

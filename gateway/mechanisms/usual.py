@@ -205,7 +205,7 @@ def _draw(
     draw_panels(query.grid, shown, path, " ".join(foot))
 
 
-def picture_play(played: Played, numbers: Numbers, path: Path) -> None:
+def draw_play(played: Played, numbers: Numbers, path: Path) -> None:
     """Draw the truth, what was sent, what was recovered, and how sure it is."""
     world, releases = played.world, played.watch.releases
     _draw(world.query, releases, played.found, "What was recovered", path, world.truth)

@@ -307,7 +307,7 @@ class Steps:
             release.values,
             release.reports,
             charge=due if key is None or release.reports else None,  # who answers can be seen
-            post=[make_withdrawal(closed.plan.mechanism, devices)],
+            letters=[make_withdrawal(closed.plan.mechanism, devices)],
             outcome="closed" if release.reports else "silent",
             summed=None if closed.summed is None or adds else len(closed.reports),
             closed_s=closed_s,
@@ -334,7 +334,7 @@ class Steps:
         """
         back = [make_withdrawal(asked.plan.mechanism, devices)]
         self.call_until_stored(
-            self.store.close_round, asked.name, [], 0, post=back, outcome="silent"
+            self.store.close_round, asked.name, [], 0, letters=back, outcome="silent"
         )
         self.outbox.wake()
         log.warning(
@@ -471,7 +471,7 @@ class Steps:
     ) -> None:
         # A map that is told again, after a start, is as old as its round.
         event = found.event | {"closed_s": self.store.find_closed_s(name)}
-        self.store.keep_map(name, found.body, post=[found.letter], vacant=state)
+        self.store.keep_map(name, found.body, letters=[found.letter], empty_state=state)
         self.outbox.wake()
         self.tell(event)
         self._newest = name

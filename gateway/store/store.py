@@ -428,7 +428,7 @@ class Store:
         count: int,
         *,
         charge: Charge | None = None,
-        post: Sequence[Letter] = (),
+        letters: Sequence[Letter] = (),
         outcome: str = "closed",
         summed: int | None = None,
         closed_s: float | None = None,
@@ -463,7 +463,7 @@ class Store:
                 return False
             if charge is not None:
                 round_rows.insert_charge(connection, name, charge, now_s)
-            _post(connection, post, now_s)
+            _post(connection, letters, now_s)
         return True
 
     def abandon_round(self, name: bytes, charge: Charge) -> None:
@@ -478,15 +478,19 @@ class Store:
                 round_rows.insert_charge(connection, name, charge, now_s)
 
     def keep_map(
-        self, name: bytes, body: str, post: Sequence[Letter] = (), vacant: Vacant | None = None
+        self,
+        name: bytes,
+        body: str,
+        letters: Sequence[Letter] = (),
+        empty_state: Vacant | None = None,
     ) -> None:
         """Keep a round's map, what is to be published of it, and the empty room that it left."""
         now_s = time.time()
         with self._engine.begin() as connection:
             insert_many(connection, maps, _MAP, [(name, body, now_s)], NEWER)
-            if vacant is not None:
-                insert_many(connection, empty_room, _EMPTY, [(1, *vacant)], LATER)
-            _post(connection, post, now_s)
+            if empty_state is not None:
+                insert_many(connection, empty_room, _EMPTY, [(1, *empty_state)], LATER)
+            _post(connection, letters, now_s)
 
     def list_letters(self, limit: int = 100) -> list[Letter]:
         """Return the letters that the broker has not acknowledged, oldest first."""

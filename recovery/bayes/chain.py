@@ -21,7 +21,7 @@ from ..maps.heatmap import Band, Credible
 from .crowd import Crowd, Problem, list_open_cells, make_problem
 from .line import find_band_of_draws
 from .medoid import find_medoid
-from .moves import move_by_differential_evolution, redraw_one, redraw_two
+from .moves import move_by_differential_evolution, redraw_one, redraw_pair
 
 # What draws of a posterior come to: a map, how sure it is, and how many sources there are.
 
@@ -220,7 +220,7 @@ def _sweep(crowd: Crowd, cool: float) -> None:
         redraw_one(crowd, slot, cool)
     if crowd.problem.low < crowd.problem.high and slots > 1:
         for turn in range(_PAIRS):
-            redraw_two(crowd, cool, merge=turn % 2 == 0)
+            redraw_pair(crowd, cool, merge=turn % 2 == 0)
     for scale in _SCALES_ON_A_LINE if line else _SCALES:
         move_by_differential_evolution(crowd, cool, scale)
 

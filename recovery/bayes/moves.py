@@ -289,7 +289,7 @@ class Share:
 # a centre near each, with the heat of both together as it was and its share integrated out.
 
 
-def redraw_two(crowd: Crowd, cool: float, merge: bool) -> None:
+def redraw_pair(crowd: Crowd, cool: float, merge: bool) -> None:
     """Draw two sources' cells and powers given all others and the sum of the two powers.
 
     The centres are drawn evenly from the cells near each source, so a pair is weighed with

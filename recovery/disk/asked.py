@@ -111,7 +111,7 @@ def make_limits(round: Round, budget: int) -> Limits:
     return disk_limits.make_limits(num, den, 1)._replace(budget=budget)
 
 
-def cost(round: Round, held: Limits) -> Fraction:
+def compute_cost(round: Round, held: Limits) -> Fraction:
     """Return the nano-rho of an answer: epsilon times the largest epsilon over two, or less.
 
     In proportion to epsilon, so that what is charged bounds the sum of epsilons; the root is

@@ -115,7 +115,7 @@ def compute_shares(
     return [[share / most for share in row] for row in rows]
 
 
-def share_shrunken_disk(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def weigh_shrunken_disk(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share of the disk area mechanism: all, the shrunken rectangle's, or none.
 
     Source: Definition 8, Equation (13) and Theorem VI.1.
@@ -125,7 +125,7 @@ def share_shrunken_disk(x: int, y: int, radius: float, epsilon: float, line: boo
     return measure_shrunken_area(x, y, radius) if touches_disk(x, y, radius) else None
 
 
-def share_by_centre(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def weigh_by_centre(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share without border cells: all where the centre is inside, none elsewhere.
 
     Source: Section VII.B, "Non-Shrink".
@@ -133,14 +133,14 @@ def share_by_centre(x: int, y: int, radius: float, epsilon: float, line: bool) -
     return 1.0 if has_centre_inside(x, y, radius) else None
 
 
-def share_by_area(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def weigh_by_area(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the part of the cell that lies in the disk, or along a line in the interval."""
     if x == y == radius == 0:
         return 1.0
     return measure_part_inside(x, y, radius, line) if touches_disk(x, y, radius) else None
 
 
-def share_by_ring(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def weigh_by_ring(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share of the hybrid uniform-exponential mechanism, in rings one cell wide.
 
     Ring j, between the circles j - 1 and j, weighs exp((1 - (j - 1) / radius) epsilon); a cell
@@ -162,18 +162,18 @@ def share_by_ring(x: int, y: int, radius: float, epsilon: float, line: bool) -> 
     return share
 
 
-def share_true_cell(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
+def weigh_true_cell(x: int, y: int, radius: float, epsilon: float, line: bool) -> float | None:
     """Return the share of randomised response: all for the true cell, none elsewhere."""
     return 1.0 if x == y == 0 else None
 
 
 # What "wave" is made of stands in its own module.
 SCHEMES: dict[str, Share] = {
-    "dam": share_shrunken_disk,
-    "dam-ns": share_by_centre,
-    "area": share_by_area,
-    "huem": share_by_ring,
-    "krr": share_true_cell,
+    "dam": weigh_shrunken_disk,
+    "dam-ns": weigh_by_centre,
+    "area": weigh_by_area,
+    "huem": weigh_by_ring,
+    "krr": weigh_true_cell,
 }
 
 

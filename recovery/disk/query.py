@@ -92,7 +92,7 @@ def scheme_of(query: Query) -> str:
     return "dam" if query.radius is not None else _chosen(query)[0]
 
 
-def radius_of(query: Query) -> float:
+def find_radius_cells(query: Query) -> float:
     """Return the radius of the footprint, in cells: the query's, or the one that is chosen."""
     if query.scheme == "krr":
         return 0
@@ -110,7 +110,7 @@ def _chosen(query: Query) -> tuple[str, float]:
 
 def _check_outer(query: Query) -> None:
     columns, rows = query.grid.shape
-    reach = math.ceil(radius_of(query))
+    reach = math.ceil(find_radius_cells(query))
     if (columns + 2 * reach) * (rows + 2 * reach) > OUTER_MAX:
         raise ValueError(
             f"with a radius of {reach} cells around {columns} x {rows} there would be more than "

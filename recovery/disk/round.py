@@ -27,7 +27,7 @@ from edge.mechanisms.footprint import exp_floor
 
 from ..noise import epsilon_of_report
 from .footprint import compute_shares
-from .query import Query, radius_of, scheme_of
+from .query import Query, find_radius_cells, scheme_of
 
 Weights = NDArray[np.int64] | NDArray[np.object_]
 
@@ -49,7 +49,7 @@ def make_round(query: Query, number: int, promise: Guarantee) -> Round:
 @lru_cache(maxsize=16)
 def _weigh(query: Query, promise: Guarantee) -> tuple[int, ...]:
     one = epsilon_of_report(query)
-    rows = compute_shares(scheme_of(query), radius_of(query), float(one), query.grid.shape)
+    rows = compute_shares(scheme_of(query), find_radius_cells(query), float(one), query.grid.shape)
 
     def made(far: int) -> Round:
         return Round(1, NAME, query.grid, _params(rows, one, far), promise)
@@ -167,7 +167,7 @@ def explain_query_refusal(query: Query, round: Round) -> str:
 
 def find_longest_radius(query: Query) -> int:
     """Return the greatest whole radius, up to the query's, whose Round fits; -1 if none does."""
-    low, high, end = -1, 1, math.ceil(radius_of(query)) + 1
+    low, high, end = -1, 1, math.ceil(find_radius_cells(query)) + 1
     while high < end and _fits_at(query, high):
         low, high = high, 2 * high  # up from below: a footprint that is far too large takes long
     high = min(high, end)

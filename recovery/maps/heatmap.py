@@ -46,12 +46,17 @@ class Band:
             (np.diff(bound) >= -1e-9).all() and bound.min() >= -1e-9 and bound.max() <= 1 + 1e-9
             for bound in (self.low, self.high)
         )
-        if not (rising and (self.low <= self.high + 1e-9).all() and 0 < self.level < 1):
-            raise ValueError(
-                f"the band at level {self.level} has bounds of shapes {self.low.shape} and "
-                f"{self.high.shape} but needs two that rise from 0 to 1, the lower one first: "
-                "a cumulative share can do nothing else. Make both monotone."
-            )
+        for good, needed in (
+            (0 < self.level < 1, f"a level between 0 and 1, and has {self.level}"),
+            (same, f"two lines of one shape, and has {self.low.shape} and {self.high.shape}"),
+            (rising, "bounds that rise from 0 to 1, as a cumulative share does"),
+            (same and (self.low <= self.high + 1e-9).all(), "a lower bound below the upper one"),
+        ):
+            if not good:
+                raise ValueError(
+                    f"a band needs {needed}: nothing else can hold a cumulative share. Correct "
+                    "whatever made it."
+                )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

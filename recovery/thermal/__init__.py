@@ -35,7 +35,7 @@ from ..estimators.verdict import (
 from ..maps.heatmap import Band, Heatmap, Unresolved, Verdict
 from ..maps.sentence import Wording, join_sentences
 from ..proofs.certified import certify_band, measure_least_deviation
-from .guarantee import promise
+from .guarantee import make_guarantee
 from .noise import bound_warmth_felt, is_printed
 from .noise import calibrate_query as calibrate_query
 from .noise import make_operator as make_operator
@@ -140,7 +140,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
         keyholder=int(query.keyholder),
     )
     asked = tuple(params) + (BITS,) * (query.sampler == "table")
-    planned = Round(len(releases) + 1, NAME, query.grid, asked, promise(query, made))
+    planned = Round(len(releases) + 1, NAME, query.grid, asked, make_guarantee(query, made))
     try:
         bits(planned)
     except ValueError as fault:

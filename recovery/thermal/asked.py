@@ -52,7 +52,7 @@ def make_limits(round: Round, budget: int) -> Limits:
     return Limits(1, round.params[1], square, round.params[4], budget, 0)
 
 
-def cost(round: Round, held: Limits) -> Fraction:
+def compute_cost(round: Round, held: Limits) -> Fraction:
     """Return the nano-rho of an answer, exactly: half of squared sensitivity over variance."""
     square = held.square * grain(held.exponent) ** 2
     return Fraction(NANO) * square / (2 * round.params[4] * grain(round.params[1]) ** 2)
@@ -140,7 +140,7 @@ def list_violations(
         yield "a coarser grain"
     if params[4] * grain(params[1]) ** 2 < held.variance * grain(held.exponent) ** 2:
         yield "less noise than the floor"
-    if promise.rho is None or Fraction(*promise.rho) * NANO <= cost(asked, held) - 1:
+    if promise.rho is None or Fraction(*promise.rho) * NANO <= compute_cost(asked, held) - 1:
         yield "a promise below its price"
     if params[6] != MODES.index(mode):
         yield "a promise of another mode"

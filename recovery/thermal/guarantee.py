@@ -128,7 +128,7 @@ _WHICH_ROOM = Wording(
 )()
 
 
-def promise(query: Query, made: Calibration) -> Guarantee:
+def make_guarantee(query: Query, made: Calibration) -> Guarantee:
     """Return what a round of this query promises; true of the whole numbers really sent."""
     return Guarantee(
         epsilon=reduce_ratio(query.epsilon) if query.sigma is None else epsilon_of(made),

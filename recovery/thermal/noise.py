@@ -197,8 +197,9 @@ def _scale(query: Query, joint: float, each: Floats) -> Change:
 def _of(query: Query) -> Response:
     if query.response is None:
         raise ValueError(
-            "the query has no response, but the noise of this change is scaled to one. Give the "
-            "query a response, or bound the change by its spread."
+            "the query has no response, but this bound is computed from that of a modelled room: "
+            "without one nothing says what a sensor feels. Set `response` in the query, or use "
+            "what needs only `spread_m2`, as `calibrate_query` does."
         )
     return query.response
 

@@ -94,7 +94,7 @@ CASES: list[tuple[tuple[str, ...], str]] = [
     ((*GOOD, "--set", "redings=4"), "did you mean readings"),
     ((*GOOD, "--set", "protect_distance_m=5"), "between one cell"),
     ((*GOOD, "--estimator", "magic"), "estimator is 'magic'"),
-    ((*GOOD, "--out", "nowhere/map.npz"), "no folder that we may write to"),
+    ((*GOOD, "--out", "nowhere/map.npz"), "there is no folder"),
     ((*GOOD, "--out", "a", "--scores", "a"), "not all different"),
     (("recover", "missing.json"), "heatveil: missing.json cannot be read (No such file"),
     (("recover", "half.json"), "no file of published readings"),

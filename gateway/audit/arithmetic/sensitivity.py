@@ -55,7 +55,7 @@ class Found(NamedTuple):
     tried: int
 
 
-def paths_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
+def walks_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     """Yield that no paths pass the bound, in rooms at random and in the sample.
 
     Two paths in a modelled room that differ by more than its noise was made for. Rooms are drawn

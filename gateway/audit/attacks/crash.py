@@ -125,14 +125,14 @@ class Life(WatchedDevice):
 
     def __init__(self, round: Any, subject: Any, rng: Any, blocks: Blocks) -> None:
         root, flash = rng.bits(256).to_bytes(32, "big"), Flash(rng)
-        cost = subject_of(round).cost(round, Device(round, root).limits)
+        cost = subject_of(round).compute_cost(round, Device(round, root).limits)
         device = Device(round, root, slots=flash, budget=int(cost * ANSWERS) + 1)
         self.root, self.number = root, 0
         super().__init__(device, flash, blocks, subject, naps=False)
 
-    def start(self) -> None:
+    def start_and_check(self) -> None:
         """Start it, and hold its key to that of its boot."""
-        super().start()
+        super().start_and_check()
         budget = self.device.budget
         if not self.dead and budget.chain != rootkeys.chain_at(self.root, budget.epoch):
             self.faults.append("the chain key is not that of its epoch")
@@ -222,13 +222,13 @@ def _script(life: Life) -> None:
             life.go_on(again=number % 3 == 0)
         life.tighten_a_little()
         if turn == 0:
-            life.start()
-    life.start()
+            life.start_and_check()
+    life.start_and_check()
     life.go_on()
 
 
 def _again(life: Life) -> None:
-    life.start()
+    life.start_and_check()
     _script(life)
 
 
@@ -292,7 +292,7 @@ def _at_random(
 
 
 def _day(life: Life, rng: Any) -> None:
-    life.start()
+    life.start_and_check()
     for _ in range(0 if life.dead else rng.below(DAY)):
         if rng.below(12) == 0:
             life.tighten_a_little()

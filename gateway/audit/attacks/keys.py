@@ -33,7 +33,7 @@ def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
 
 
 def make_mac(key: bytes, *parts: bytes) -> bytes:
-    """Return HMAC-SHA256, by Python's own module."""
+    """Return the 32 bytes of HMAC-SHA256 over the parts as one, by Python's own module."""
     return hmac.digest(key, b"".join(parts), "sha256")
 
 

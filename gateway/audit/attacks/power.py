@@ -116,9 +116,9 @@ class WatchedDevice:
         self.paid = b""  # the Round that was charged and not answered, for its sensor failed
         self.epoch, self.used = 0, set[tuple[int, int]]()
         self.held = device.limits  # that it confirmed
-        self.start()
+        self.start_and_check()
 
-    def start(self) -> None:
+    def start_and_check(self) -> None:
         """Start it, whatever its slots and its memory hold, and hold it to all it did before."""
         try:
             self.device.boot(self.nap)
@@ -127,7 +127,7 @@ class WatchedDevice:
             self.dead = True
             return
         budget, asked = self.device.budget, self.device.asked
-        self.most += PAID_AHEAD * asked.cost(self.device.round, budget.limits) + PAID_AHEAD
+        self.most += PAID_AHEAD * asked.compute_cost(self.device.round, budget.limits) + PAID_AHEAD
         self._hold(budget.epoch > self.epoch, "an epoch came again")
         self._hold(budget.spent >= self.answered, "it counts less than it answered")
         over = not (self.spoilt or budget.exhausted) and budget.spent > self.most
@@ -184,7 +184,7 @@ class WatchedDevice:
         self.faults += asking.list_violations(
             asked, self.held, self.device.mode, who.sensor, newest
         )
-        cost = asking.cost(asked, self.held)
+        cost = asking.compute_cost(asked, self.held)
         self._hold(charged >= cost, "an answer was not charged in full")
         self._hold(charged <= cost * Fraction(1001, 1000) + 1, "a Round cost more than its price")
         self.most += charged
@@ -200,7 +200,7 @@ class WatchedDevice:
         self._hold(report.round == wire.name_of(asked), "an answer names another Round")
         self._hold(not self.out, "it answered after its budget was out")
         self.used.add(name)
-        self.answered += self.device.asked.cost(asked, self.held)
+        self.answered += self.device.asked.compute_cost(asked, self.held)
         self._hold(budget.spent >= self.answered, "it counts less than it answered")
         self._hold(self.answered <= self.held.budget, "it answered more than its budget")
         self.frames[frame], self.paid = signed, b""

@@ -91,18 +91,18 @@ class Siege:
         count = len(self.read_values())
         self.life.ask(self.last, (which,) * count, whole=False)
 
-    def forge_round(self) -> None:
+    def ask_forged_round(self) -> None:
         """Forge a Round that is worse, most times, with the site's key."""
         self.life.ask(
             self.asking.forge_round(self.round, self.fate, self.life.ever), self.read_values()
         )
 
-    def forge_twin(self) -> None:
+    def ask_forged_twin(self) -> None:
         """Forge a Round under the number of the last one, with something else in it."""
         forged = self.asking.forge_round(self.round, self.fate, self.life.ever)
         self.life.ask(forged._replace(number=self.last.number), self.read_values())
 
-    def forge_keyless(self) -> None:
+    def ask_keyless_round(self) -> None:
         """Forge a Round without the site's key."""
         strange = self.round._replace(number=self._next_number())
         self.life.ask(strange, self.read_values(), key=bytes(32))
@@ -120,12 +120,12 @@ class Siege:
             self.life.memory.held = b""
         if self.house is not None and not self.fate.below(4):
             self.house.restart()
-        self.life.start()
+        self.life.start_and_check()
 
     def sleep(self) -> None:
         """Let it sleep, and wake."""
         self.life.sleep()
-        self.life.start()
+        self.life.start_and_check()
 
     def lose_sleep(self) -> None:
         """Let it sleep, and lose or spoil what the sleep left."""
@@ -136,7 +136,7 @@ class Siege:
             self.life.memory.held = bytes(held)
         else:
             self.life.memory.held = b""
-        self.life.start()
+        self.life.start_and_check()
 
     def put_slot_back(self) -> None:
         """Put one slot back to what it once held; the others are as they are, or spoilt."""
@@ -148,7 +148,7 @@ class Siege:
         kept[old] = self.kept[old][self.fate.below(len(self.kept[old]))]
         self.life.spoilt = True
         self.life.memory.held = b""
-        self.life.start()
+        self.life.start_and_check()
 
     def tighten(self) -> None:
         """Send limits: a little tighter, near those in force, from before, or signed by nobody."""
@@ -189,11 +189,11 @@ ACTS = 45  # of one life drawn at random
 # One act of these, each as likely; and lives led as written, each for a mistake once made.
 DRAWN = (
     "ask ask ask ask repeat repeat ask_old ask_failing ask_failing ask_garbage "
-    "forge_round forge_twin forge_twin forge_keyless cut_power cut_power restart sleep "
-    "lose_sleep put_slot_back tighten tighten turn_clock deliver_frames"
+    "ask_forged_round ask_forged_twin ask_forged_twin ask_keyless_round cut_power cut_power "
+    "restart sleep lose_sleep put_slot_back tighten tighten turn_clock deliver_frames"
 )
 WRITTEN = (
-    "ask ask_failing forge_twin forge_twin forge_twin forge_twin repeat ask",
+    "ask ask_failing ask_forged_twin ask_forged_twin ask_forged_twin ask_forged_twin repeat ask",
     "ask_failing tighten repeat ask ask_failing tighten repeat",
     "ask_garbage ask " * 7 + "ask_garbage",
     "ask " * 12 + "put_slot_back put_slot_back put_slot_back put_slot_back ask",
@@ -248,7 +248,7 @@ def _life(
         given = lambda count: system.bits(8 * count).to_bytes(count, "big")  # noqa: E731
         stack.enter_context(replace_attribute(entropy, "os_entropy", given))
         asking = subject_of(asked)
-        budget = int(asking.cost(asked, asking.make_limits(asked, 0)) * ANSWERS) + 1
+        budget = int(asking.compute_cost(asked, asking.make_limits(asked, 0)) * ANSWERS) + 1
         device = Device(asked, root, slots=flash, mode=mode, budget=budget, sensors=asking.SENSORS)
         life = WatchedDevice(device, flash, blocks, mechanism.subject, naps=number % 2 == 0)
         house = None

@@ -243,7 +243,7 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
 
 def _limit(asked: Any, round: Any, answers: int) -> Any:
     """Return the limits of a device that may give so many answers to such a Round."""
-    price = math.ceil(asked.cost(round, asked.make_limits(round, 0)))
+    price = math.ceil(asked.compute_cost(round, asked.make_limits(round, 0)))
     return asked.make_limits(round, answers * price)
 
 

@@ -56,7 +56,7 @@ class Clock:
         """Return the uptime."""
         return 12_345_678 + int(self.true_ms * self.rate)
 
-    def rtc_s(self) -> int:
+    def read_rtc_s(self) -> int:
         """Return what the RTC says."""
         return int(self.set_s + self.true_ms * self.rtc_rate / 1000)
 
@@ -81,7 +81,7 @@ def list_kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
     if hasattr(subject, "asked"):
         asking, plan = subject.asked, list_plans(mechanism)[0].round
         for mode, round in asking.list_modes(plan):
-            price = asking.cost(round, asking.make_limits(round, 0))
+            price = asking.compute_cost(round, asking.make_limits(round, 0))
             held = asking.make_limits(round, int(price * ANSWERS) + 1)
             device = partial(Device, round, held=held, mode=mode, sensors=asking.SENSORS)
             reads = partial(asking.make_readings, round, sensors=asking.SENSORS)
@@ -196,7 +196,7 @@ class Life:
 
     def _nap(self) -> Nap:
         key = self.device.identity.state_key
-        return Nap(self.memory, key, rtc_s=self.clock.rtc_s, asleep_s=ASLEEP_S)
+        return Nap(self.memory, key, rtc_s=self.clock.read_rtc_s, asleep_s=ASLEEP_S)
 
     def act(self, name: str) -> None:
         """Do one thing; a power cut in it is followed by a start."""

@@ -303,7 +303,7 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
             asked, device.limits, device.mode, device.identity.sensor, newest
         )
         wrong += _law(subject, asked) if answered <= laws else []
-        if device.budget.spent - spent < device.asked.cost(asked, device.limits):
+        if device.budget.spent - spent < device.asked.compute_cost(asked, device.limits):
             wrong.append("an answer was not charged in full")
     sentence = f"{name}: no forged Round gets less privacy than the limits, or a lower price"
     yield claim_none(sentence, wrong, "Rounds", samples=tries)

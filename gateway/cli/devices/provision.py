@@ -368,7 +368,7 @@ def _check_board(board: Board, held: BoardFile) -> None:
 
 def _is_waiting(file: Path, holds: str) -> bool:
     """Say whether a file waits that was made and did not come to the board."""
-    return file.exists() and boardfile.read_file_kind(file) == holds
+    return file.exists() and boardfile.read_holds(file) == holds
 
 
 def _link(file: Path, site: str, name: str) -> dict[str, object]:

@@ -82,7 +82,7 @@ def load_board_file(device_file: Path, site: str, name: str) -> BoardFile | None
     """
     done = locate_board_file(device_file, name)
     fresh = None
-    if device_file != done and device_file.exists() and read_file_kind(device_file) != LINK:
+    if device_file != done and device_file.exists() and read_holds(device_file) != LINK:
         fresh = _read_held(device_file, HOLDS, site, name)
     given = _read_held(done, HANDED, site, name) if done.exists() else None
     if fresh and given and fresh.identity.key_id == given.identity.key_id:
@@ -91,7 +91,7 @@ def load_board_file(device_file: Path, site: str, name: str) -> BoardFile | None
     return fresh or given
 
 
-def read_file_kind(path: Path) -> str:
+def read_holds(path: Path) -> str:
     """Return what a file says it holds, or "" where it cannot be read."""
     try:
         return str(json.loads(path.read_text("utf-8"))["holds"])

@@ -92,8 +92,8 @@ def _check(own: dict[str, Any], called: str) -> None:
             if not isinstance(value, kind) or isinstance(value, bool):
                 needed = KINDS.get(kind, "a whole number, or a list of them in brackets")
                 raise OperatorFault(  # without what stands there: it may be a password
-                    f"{called} have a {word} under [{table}] that a board cannot read; it must be "
-                    f"{needed}. Correct it there"
+                    f"{word} under [{table}] in {called} must be {needed}; it is something else, "
+                    "with which the board would not start. Correct it there"
                 )
     driver = own.get("driver")
     name = driver.get("name") if isinstance(driver, dict) else None
@@ -125,8 +125,8 @@ def _driver(file: Path, name: Any) -> Path:
         tree = ast.parse(text)
     except SyntaxError as fault:
         raise OperatorFault(
-            f"the driver {file} is no Python (line {fault.lineno}: {fault.msg}); a board would "
-            "stop at it. Mend it"
+            f"the driver {file} is not valid Python (line {fault.lineno}: {fault.msg}); a board "
+            "would stop at it. Mend it"
         ) from None
     if not any(isinstance(node, ast.ClassDef) and node.name == "Sensor" for node in tree.body):
         raise OperatorFault(
@@ -167,14 +167,21 @@ def choose_board_tick_ms(
     Args:
         took: what was measured there.
     """
-    tick_ms = max(own.get("tick_ms", 0), needs.choose_tick_ms(_plan(held, own), took))
+    plan, most_s = _plan(held, own), config.TICK_MOST // 1000
+    needed_ms, tick_ms = needs.choose_tick_ms(plan, took), own.get("tick_ms", 0)
+    if needed_ms > config.TICK_MOST:
+        cure = "enrol with fewer devices in a shard" if plan.neighbours else "use a faster sensor"
+        raise OperatorFault(
+            f"an answer of {held.identity.name} may take {needed_ms / 2000:.0f} s, to read its "
+            "sensor, write its budget, draw its noise and agree on keys; a tick must be twice as "
+            f"long, and is {most_s} s at most. Its board would miss every tick: {cure}"
+        )
     if tick_ms > config.TICK_MOST:
         raise OperatorFault(
-            f"a step of the secure sum would take the board of {held.identity.name} "
-            f"{tick_ms / 2000:.0f} s, as measured on an RP2040; a tick must be twice as long, and "
-            f"is {config.TICK_MOST // 1000} s at most. Enrol with fewer devices in a shard"
+            f"tick_ms of the settings is {tick_ms}, but a tick is {most_s} s at most, and the "
+            f"board would not start. Write less, or leave tick_ms out: it is then {needed_ms}"
         )
-    return tick_ms
+    return max(tick_ms, needed_ms)
 
 
 def check_tick(held: BoardFile, own: dict[str, Any]) -> None:

@@ -192,7 +192,8 @@ def load_release(path: Path, site: str, devices: Collection[str]) -> SignedRelea
         lost = isinstance(fault, FileNotFoundError)
         why = "is not there" if lost else f"is no signed release ({type(fault).__name__})"
         raise OperatorFault(
-            f"{path} {why}; the devices take what the owner signed alone. {AGAIN}"
+            f"{path} {why}; devices accept only what the owner signed, so nothing was sent. "
+            f"{AGAIN}"
         ) from fault
     if found.site != site:
         raise OperatorFault(

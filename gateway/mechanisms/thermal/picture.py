@@ -156,7 +156,7 @@ def _sure(found: Found) -> tuple[Any, ...]:
     return found.credible, found.certified, found.verdict
 
 
-def picture_play(played: Played, numbers: Numbers, path: Path) -> None:
+def draw_play(played: Played, numbers: Numbers, path: Path) -> None:
     """Draw what was played, with how far off its map is."""
     room, carried = played.world, format_epsilon_label(played.world.query, played.found.guarantee)
     score, guess = (numbers[name] for name in ("emd_l1", "emd_l1_data_free"))

@@ -117,7 +117,7 @@ def load_scene(
     if (sources is None) == (sources_random is None):
         given = "neither" if sources is None else "both"
         raise OperatorFault(
-            f"{given} of --sources and --sources-random came; exactly one is needed, to say what "
+            f"{given} of --sources and --sources-random is given, but exactly one must say what "
             "is warm. Give --sources FILE.csv or --sources-random 2"
         )
     try:

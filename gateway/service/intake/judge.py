@@ -54,7 +54,7 @@ MESSAGES = 1 << 20  # of one boot that nobody heard: one a minute for two years
 Numbers = tuple[int, int]  # epoch, seq
 
 
-def find_broken_key(
+def judge_numbers(
     arrival: Arrival, last: Numbers, used: bool, back: tuple[Numbers, Numbers] | None = None
 ) -> tuple[str, str]:
     """Return the kind and why the device needs a new key, or nothing.
@@ -126,7 +126,7 @@ class Verdict:
     newest: dict[Who, Numbers] = field(default_factory=dict)  # where it has gone up
     back: dict[Who, tuple[Numbers, Numbers]] = field(
         default_factory=dict
-    )  # as `find_broken_key` has it
+    )  # as `judge_numbers` has it
     kept: list[CountedReport] = field(default_factory=list)
     heard: list[HeardMessage] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)
@@ -156,7 +156,7 @@ def judge_reports(
         newest: the greatest (epoch, seq) that every device has used.
         known: what the store has of these arrivals.
         now_s: of the monotonic clock that the round's deadline is on.
-        back: of devices that went back: see `find_broken_key`.
+        back: of devices that went back: see `judge_numbers`.
     """
     verdict = Verdict(round)
     fresh: dict[Key, dict[bytes, bool]] = {}  # frames of this batch, and whether they count
@@ -181,7 +181,7 @@ def judge_reports(
         last = verdict.newest.get(who) or newest.get(who, NEVER)
         used = bool(before) or key in known.seen
         went = verdict.back.get(who) or back.get(who)
-        kind, why = find_broken_key(arrival, last, used, went)
+        kind, why = judge_numbers(arrival, last, used, went)
         if why:
             verdict.alarms.append(Alarm(*who, why))
             if kind == "replayed":  # from the first time on, so that two stay two

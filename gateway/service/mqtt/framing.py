@@ -199,7 +199,7 @@ class Stream:
             self._out += packets
 
     @property
-    def unsent(self) -> bool:
+    def has_unsent(self) -> bool:
         """Whether there is something to flush."""
         return bool(self._out)
 

@@ -47,7 +47,7 @@ class _Client(Client):
         return found if isinstance(found := self.socket(), Stream) else None
 
     def want_write(self) -> bool:
-        return super().want_write() or (self.stream is not None and self.stream.unsent)
+        return super().want_write() or (self.stream is not None and self.stream.has_unsent)
 
     def loop_write(self) -> MQTTErrorCode:
         code = super().loop_write()

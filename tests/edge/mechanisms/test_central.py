@@ -366,7 +366,7 @@ def test_no_limits_are_taken_that_let_the_epsilons_of_sealed_reports_grow() -> N
 
 def test_whoever_keeps_the_root_is_not_allowed_it() -> None:
     """The key of each message comes from a stream that a key holder repeats."""
-    with pytest.raises(ValueError, match="root is kept"):
+    with pytest.raises(ValueError, match="keeps its root key"):
         rootkeys.identity("lab", "n", ROOT, SITE_KEY, 0, "keyholder", central="tally")
     device, budget = node(mode="keyholder")  # by whatever file
 

@@ -213,7 +213,7 @@ def test_every_mechanism_says_how_its_devices_are_asked(mechanism: Any) -> None:
 
         assert (device.mode, asked.find_mode(round)) == (mode, mode)
         assert frame is not None, device.node.refusal
-        assert asked.cost(round, device.limits) <= device.budget.spent
+        assert asked.compute_cost(round, device.limits) <= device.budget.spent
         assert not list(asked.list_violations(round, device.limits, mode, 0, -1))
         assert asked.list_loosened(device.limits, device.limits) == ["version"]
 
@@ -261,7 +261,7 @@ def test_an_answer_s_price_bounds_the_epsilon_that_it_tells() -> None:
         for more in (1, 3):
             held = disk_limits.make_limits(more * num, den, 5)
 
-            assert places.asked.cost(round, held) == 10**9 * one * more * one / 2
+            assert places.asked.compute_cost(round, held) == 10**9 * one * more * one / 2
 
 
 def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
@@ -269,7 +269,7 @@ def test_a_device_enrolled_for_more_than_was_promised_is_found() -> None:
 
     def generous(round: Any, budget: int) -> Any:
         one = places.asked.make_limits(round, budget)
-        return one._replace(budget=budget + int(places.asked.cost(round, one)))
+        return one._replace(budget=budget + int(places.asked.compute_cost(round, one)))
 
     def alter(module: Any, **others: Any) -> Any:
         return SimpleNamespace(**{name: getattr(module, name) for name in dir(module)} | others)

@@ -257,7 +257,7 @@ def test_where_doors_move_a_bound_for_doors_that_stand_is_passed(
     own: Any = SimpleNamespace(
         plan="star.toml", name="star", query=SimpleNamespace(response=stand)
     )
-    *stands, moves = sensitivity.paths_claims(None, Effort(own=own))
+    *stands, moves = sensitivity.walks_claims(None, Effort(own=own))
     assert all(claim.holds for claim in stands)
     assert not moves.holds
     assert 1.15 < moves.measured < 1.25  # on one sensor

@@ -462,7 +462,7 @@ def test_a_map_of_several_rounds_counts_the_answers_of_all(
     [
         ((2,), "there is no map of round 2"),
         (("--out", "map.bmp"), "must end in one of .png, .npz, .json"),
-        (("--out", "/nowhere/map.png"), "in no folder that we may write to"),
+        (("--out", "/nowhere/map.png"), "there is no folder"),
     ],
 )
 def test_what_cannot_be_shown_is_said_in_one_line(

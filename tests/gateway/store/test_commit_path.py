@@ -73,7 +73,7 @@ def _method(store: Store, name: str, home: Any) -> Callable[[], object]:
     store.open_round(asked(1), 4 * RHO, paid=name != "close_paid")
     store.keep_batch([CountedReport("node-0", 1, 1, NAME, b"frame", KEY)])
     store.add_letters([Letter(0, "old", b"old", False), LETTER])
-    words: dict[str, Any] = {"post": [LETTER, LETTER._replace(topic="else", retain=False)]}
+    words: dict[str, Any] = {"letters": [LETTER, LETTER._replace(topic="else", retain=False)]}
     return {
         "keep": keep,
         "open_round": lambda: store.open_round(asked(2), 3 * RHO),

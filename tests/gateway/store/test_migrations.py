@@ -153,7 +153,7 @@ def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) ->
     assert store.load_empty_room() is None
     assert [charge.device for charge in store.list_charges()] == ["", "", "", "node-0"]
     for at_s, state in ((1.0, b"first"), (2.0, b"second")):
-        store.keep_map(_name(path, 2), "{}", vacant=(at_s, state))
+        store.keep_map(_name(path, 2), "{}", empty_state=(at_s, state))
     store.keep_map(_name(path, 2), "{}")
     store.close()
 

@@ -386,7 +386,7 @@ def test_rounds_leave_nothing_to_the_garbage_collector(store: Store, home: Any) 
             name = number.to_bytes(4, "big")
             store.open_round(asked(home.round(number), name), Fraction(100))
             store.keep_batch([kept(number, round=name)])
-            store.close_round(name, [1, None], 1, post=[letter("round", b"")])
+            store.close_round(name, [1, None], 1, letters=[letter("round", b"")])
             store.keep_map(name, "{}", [letter("map", b"")])
             store.mark_posted([one.id for one in store.list_letters()])
 

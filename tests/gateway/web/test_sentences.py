@@ -97,7 +97,7 @@ def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     """What does not work, whose key is bad, why there is no map; a code of later stays English."""
     lost = LinkState("lan:1883", "gateway").trouble
     why, few = (
-        judge.find_broken_key(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1],
+        judge.judge_numbers(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1],
         "",
     )
     few = _few(Turnout(2, 6, 0, 3))

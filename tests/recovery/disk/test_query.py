@@ -22,9 +22,9 @@ from recovery.disk.query import (
     Query,
     choose_scheme,
     find_best_reach,
+    find_radius_cells,
     list_doubts,
     predict_error,
-    radius_of,
     scheme_of,
     unfold_shares,
 )
@@ -36,12 +36,14 @@ def asked(**more: Any) -> Query:
 
 def test_the_radius_is_the_one_that_tells_most_of_one_report() -> None:
     """Four reports have a quarter of epsilon each, and reach further; a radius given is kept."""
-    assert radius_of(asked(scheme="dam")) == 3
-    assert radius_of(asked(scheme="dam", readings=5)) == 14  # 7/10
-    assert radius_of(asked(radius=2.5)) == 2.5
-    assert radius_of(asked(scheme="krr")) == 0
-    assert radius_of(asked(scheme="wave")) == 2  # by its own score
-    assert radius_of(asked(scheme="dam", epsilon=(7, 1))) == 0  # legal: randomised response
+    assert find_radius_cells(asked(scheme="dam")) == 3
+    assert find_radius_cells(asked(scheme="dam", readings=5)) == 14  # 7/10
+    assert find_radius_cells(asked(radius=2.5)) == 2.5
+    assert find_radius_cells(asked(scheme="krr")) == 0
+    assert find_radius_cells(asked(scheme="wave")) == 2  # by its own score
+    assert (
+        find_radius_cells(asked(scheme="dam", epsilon=(7, 1))) == 0
+    )  # legal: randomised response
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_the_score_is_that_of_the_channel_written_out(radius: float) -> None:
 def test_the_wave_is_taken_where_it_reaches_less_far_than_the_disk() -> None:
     """A stated radius is the printed disk's; a stated scheme brings its own."""
     small, great = (Query(Grid((15, 15), 0), epsilon) for epsilon in ((7, 2), (5, 1)))
-    assert (scheme_of(small), radius_of(small)) == ("wave", 2)
-    assert (scheme_of(great), radius_of(great)) == ("dam-ns", choose_radius(5.0, (15, 15)))
+    assert (scheme_of(small), find_radius_cells(small)) == ("wave", 2)
+    assert (scheme_of(great), find_radius_cells(great)) == ("dam-ns", choose_radius(5.0, (15, 15)))
     assert scheme_of(Query(Grid((15, 15), 0), (7, 2), radius=3)) == "dam"
-    assert radius_of(Query(Grid((15, 15), 0), (7, 2), scheme="dam")) == 3
+    assert find_radius_cells(Query(Grid((15, 15), 0), (7, 2), scheme="dam")) == 3

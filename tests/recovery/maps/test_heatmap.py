@@ -92,18 +92,21 @@ def test_deviations_of_cells_come_back_from_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "bounds",
+    ("level", "bounds", "why"),
     [
-        ([0.0, 0.5, 0.4], [1.0, 1.0, 1.0]),  # falls
-        ([0.0, 0.5, 1.0], [0.0, 0.4, 1.0]),  # changes sides
-        ([0.0, 0.5, 1.1], [1.0, 1.0, 1.2]),  # more than everything
-        ([0.0, 0.5], [1.0, 1.0, 1.0]),
+        (0.9, ([0.0, 0.5, 0.4], [1.0, 1.0, 1.0]), "rise from 0 to 1"),
+        (0.9, ([0.0, 0.5, 1.0], [0.0, 0.4, 1.0]), "a lower bound below"),
+        (0.9, ([0.0, 0.5, 1.1], [1.0, 1.0, 1.2]), "rise from 0 to 1"),
+        (0.9, ([0.0, 0.5], [1.0, 1.0, 1.0]), r"one shape, and has \(2,\) and \(3,\)"),
+        (1.0, ([0.0, 0.5], [0.5, 1.0]), "a level between 0 and 1, and has 1.0"),
     ],
 )
-def test_a_band_that_no_share_can_lie_in_is_refused(bounds: list[list[float]]) -> None:
+def test_a_band_that_no_share_can_lie_in_is_refused(
+    level: float, bounds: list[list[float]], why: str
+) -> None:
     """Cumulative shares rise from 0 to 1."""
-    with pytest.raises(ValueError, match="rise from 0 to 1"):
-        Band(0.9, *map(np.array, bounds))
+    with pytest.raises(ValueError, match=why):
+        Band(level, *map(np.array, bounds))
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04 broken"])

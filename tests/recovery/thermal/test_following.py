@@ -12,7 +12,7 @@ from edge.core.records import Grid
 from recovery import thermal
 from recovery.thermal import Query, calibrate_query
 from recovery.thermal.curve import compute_curve
-from recovery.thermal.guarantee import promise
+from recovery.thermal.guarantee import make_guarantee
 from recovery.thermal.noise import bound_drift, bound_square_with_levels, make_follower
 from recovery.thermal.query import count_protected_cells
 
@@ -154,7 +154,7 @@ def test_what_does_not_go_together_is_refused(fields: dict[str, object], words: 
 def test_the_promise_says_what_follows() -> None:
     """Two promises that differ must read differently."""
     units = {
-        promise(query, calibrate_query(query)).unit
+        make_guarantee(query, calibrate_query(query)).unit
         for query in (ROOM, following(Fraction(1, 1000)), following(Fraction(1, 500)))
     }
 

@@ -15,7 +15,7 @@ from edge.mechanisms import thermal_half
 from gateway.cli.devices.provision import check_never_heard
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
-from gateway.devices.kit import boardfile, provisioning, settings, siting
+from gateway.devices.kit import boardfile, needs, provisioning, settings, siting
 from gateway.devices.kit.boardfile import BoardFile
 from gateway.faults import OperatorFault
 from gateway.mechanisms.thermal.deployment import plan_first_round
@@ -204,6 +204,17 @@ def test_a_tick_that_is_shorter_than_an_answer_is_refused(tmp_path: Path) -> Non
         OperatorFault, match=f"settings is {needed - 1}, but .*it is then {needed}"
     ):
         settings.check_tick(held, OWN | {"tick_ms": needed - 1})
+
+
+def test_a_tick_beyond_the_longest_is_refused_for_what_makes_it_so_long(tmp_path: Path) -> None:
+    """Nobody looks for a secure sum where a sensor is slow, or where they wrote the tick."""
+    held, slow = enrolled(tmp_path, False)[2], needs.BoardTimes(40_000, 1)
+
+    with pytest.raises(OperatorFault, match="may take 4. s, to read its sensor.*a faster sensor"):
+        settings.choose_board_tick_ms(held, OWN, slow)
+    with pytest.raises(OperatorFault, match="settings is 60001, but a tick is 60 s at most"):
+        settings.choose_board_tick_ms(held, OWN | {"tick_ms": 60_001})
+    assert settings.choose_board_tick_ms(held, OWN | {"tick_ms": 60_000}) == 60_000
 
 
 def test_a_converter_behind_the_one_that_is_seen_is_planned_for_too(tmp_path: Path) -> None:

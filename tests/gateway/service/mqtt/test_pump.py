@@ -354,7 +354,7 @@ def test_packets_leave_whole_and_in_order_whoever_wrote_them() -> None:
     through.push_packets(second)
     through.flush()
 
-    assert not through.unsent
+    assert not through.has_unsent
     assert wire.sent == first + second
 
 
