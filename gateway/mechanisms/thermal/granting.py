@@ -78,13 +78,13 @@ def reduce_limits(whole: Any, before: int) -> Any:
 
 
 def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
-    """Check that devices answer the planned Round, and count no less for it than it costs.
+    """Check that devices answer the planned Round, and count for it what it costs.
 
     A Round of less noise, or of coarser grains, than they were enrolled for they refuse, paid as
-    it is. And they know no room, no source and no level that follows: only by how much what they
-    send was thought to change when they were enrolled. A Round for more has more noise, so they
-    answer it, but whoever forges one with their own noise would get more out of them than was
-    promised.
+    it is, and so one that states less than they count. And they know no room, no source and no
+    level that follows: only by how much what they send was thought to change when they were
+    enrolled. A Round for more has more noise, so they answer it, but whoever forges one with
+    their own noise would get more out of them than was promised.
 
     Args:
         held: the `Limits` of each device, by name.
@@ -116,6 +116,13 @@ def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
                 f"{name} was enrolled, or tightened, for noise of at least {sigmas[0]}, and this "
                 f"deployment asks for {sigmas[1]}: it would refuse each round, which is charged "
                 f"all the same. Go back to {back}, or enrol again in a new folder"
+            )
+        if counted > cost:
+            raise OperatorFault(
+                f"{name} would count {counted} nano-rho for an answer, and this deployment states "
+                f"that it costs {cost}: it would refuse each round, which is charged all the "
+                "same. It was enrolled for readings that one person changes by more. Go back to "
+                f"{back}, or enrol again in a new folder"
             )
 
 

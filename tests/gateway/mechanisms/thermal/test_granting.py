@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,18 +150,34 @@ def test_devices_that_were_enrolled_for_less_are_told_of(change: dict[str, objec
     granting.check_rounds_answered(QUERY, {})
 
 
-def test_rounds_that_devices_would_refuse_for_their_noise_are_not_begun() -> None:
+LESS: list[dict[str, Any]] = [{"spread_m2": 8.0}, {"intensity_max": 0.5}]
+
+
+def round_cost(query: Query) -> int:
+    """Return the nano-rho that a Round of this query states."""
+    return math.ceil(NANO * Fraction(*plan(query, []).guarantee.rho))
+
+
+def test_rounds_that_devices_would_refuse_are_not_begun() -> None:
     """Each would be paid for and answered by nobody: just those that the device objects to."""
     who, kinds = rootkeys.identity("lab", "n", ROOT, SITE_KEY, 3), product((1, 2, 20), (1, 5, 6))
     queries, said = [replace(QUERY, epsilon=(e, 1), readings=r) for e, r in kinds], set()
+    # A person changes readings by less there: so wide is the noise that the price is what is less.
+    queries += [replace(QUERY, epsilon=(1, 1), **less) for less in LESS]
     for given, asked in product(queries, repeat=2):
         limits = make_first_limits(given, 0.0)
         why = thermal_half.objection(plan(asked, []), who, limits, 0)
-        with pytest.raises(OperatorFault, match="n was .* would") if why else nullcontext():
+        more = price(limits, *plan(asked, []).params[1:5:3]) < round_cost(asked)
+        with pytest.raises(OperatorFault, match="^n w") if why or more else nullcontext():
             granting.check_rounds_answered(asked, {"n": limits})
         said.add(why[:20])
 
-    assert said == {"", "it asks for less noi", "its grains of 2**-12"}
+    assert said == {
+        "",
+        "it asks for less noi",
+        "its grains of 2**-12",
+        "its promise states l",
+    }
 
 
 def test_rounds_that_devices_would_refuse_for_their_pace_are_not_begun() -> None:
