@@ -12,7 +12,7 @@ from edge.host.rootkeys import mac_key
 
 from ... import logs
 from ...devices.enrol import limitsfile
-from ...devices.enrol.check import check_kept
+from ...devices.enrol.check import check_levels, check_windows
 from ...devices.enrol.enrol import Devices, load_devices, lock_devices
 from ...devices.owner import keyring
 from ...devices.owner.keyring import (
@@ -395,7 +395,9 @@ def tighten(
         wished = make_first_limits(deployment, query)
         served = find_serving(deployment.rounds.mechanism)
         known = limitsfile.load_limits(deployment.site.devices, devices)
-        check_kept(deployment, devices, known)  # before limits that cannot be taken back
+        # Before limits that cannot be taken back.
+        check_windows(deployment, devices, known)
+        check_levels(deployment, known)
         chosen = _chosen_devices(names or [], devices)
         sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
         _check_ledger_takes(deployment, query, devices)

@@ -69,7 +69,7 @@ def check_devices_fit(deployment: Deployment, devices: Devices) -> None:
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     find_serving(mechanism.name).check_held(query, counts, held)
     check_pace(deployment.rounds.every_s, held)
-    check_kept(deployment, devices, known)
+    check_windows(deployment, devices, known)
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)
         roster.check_shards(shards, query, devices.by_name)
@@ -77,17 +77,16 @@ def check_devices_fit(deployment: Deployment, devices: Devices) -> None:
         log.warning("other users of this machine may read a secret", why=sentence)
 
 
-def check_kept(
+def check_windows(
     deployment: Deployment, devices: Devices, known: Mapping[str, limitsfile.GivenLimits]
 ) -> None:
-    """Check that the deployment promises what devices keep from their enrolment on.
+    """Check that all devices count for the window that the deployment promises.
 
     Raises:
-        OperatorFault: one counts for another window, or its level follows in another way.
+        OperatorFault: one does not, or may not.
     """
     hours = {name: known[name].window_h if name in known else None for name in devices.by_name}
     check_budget_window(deployment.privacy.window_h, hours)
-    _check_levels(deployment, known)
 
 
 def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> None:
@@ -117,12 +116,17 @@ def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> N
             )
 
 
-def _check_levels(deployment: Deployment, known: Mapping[str, limitsfile.GivenLimits]) -> None:
-    """Check that noise and ledger are made for the level that devices have.
+def check_levels(deployment: Deployment, known: Mapping[str, limitsfile.GivenLimits]) -> None:
+    """Check that limits made for the deployment are made for the level that devices have.
 
-    A device keeps the level of its enrolment, of which its limits say nothing: under another file
-    it would answer, and show more than is charged. One whose level is recorded shows less than
-    one that follows, so where `check_held` lets it answer it is paid for.
+    A device keeps the level of its enrolment and counts by its limits, which say of a level only
+    what it makes readings change by. Tightened to a warmer source and a slower level, it would
+    count, and the ledger charge, less than it gives away. With the limits that it has it counts
+    what it gives away, and `check_held` holds rounds against that. One whose level is recorded
+    shows less than one that follows.
+
+    Raises:
+        OperatorFault: the level of one follows in another way.
     """
     for name, one in known.items():
         if one.following not in ((), deployment.following):
@@ -132,9 +136,9 @@ def _check_levels(deployment: Deployment, known: Mapping[str, limitsfile.GivenLi
             )
             num, den, answers = one.following
             raise OperatorFault(
-                f"{name} was enrolled with a level that follows by {held}, which it keeps, and "
-                f"the deployment's noise is made for {asked}: its answers would give away more "
-                'than is charged. Go back to background = "following", '
+                f"{name} was enrolled with a level that follows by {held}, which it keeps; with "
+                f"limits made for {asked} it would count less for an answer than that gives "
+                'away. Go back to background = "following", '
                 f'slew = "{num}/{den}" and readings = {answers}{VARIABLES}, or enrol again in a '
                 "new folder, which is a new promise"
             )

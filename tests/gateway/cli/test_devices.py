@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,12 +19,12 @@ from sqlalchemy import update
 from edge.core import budget, wire
 from edge.core.budget import Files, Limits
 from edge.core.entropy import Identity
+from edge.core.tightening import explain_loosening
 from edge.core.window import open_budget
 from edge.host.enrol import Ram, provision
 from gateway.cli.devices.change import DeviceChange, DeviceFiles
 from gateway.devices.broker import dynamic
 from gateway.devices.enrol import budgets, enrol, limitsfile
-from gateway.devices.enrol.check import check_devices_fit
 from gateway.devices.kit import boardfile, settings
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_mechanism, plan_first_round
@@ -477,46 +478,43 @@ def test_no_wall_clock_makes_a_new_key_a_new_budget(make: Callable[..., Site]) -
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("warmest", "changes"),
     [
-        {'slew = "1/64"': 'slew = "1/1024"'},
-        {"readings = 24": "readings = 16"},
-        {'background = "following"': "", 'slew = "1/64"': "", '"4/1"': '"1/1"'},
+        ("2.0", {'slew = "1/500"': 'slew = "1/1000"'}),
+        ("2.0", {"readings = 24": "readings = 12"}),
+        ("8.0", {'background = "following"': "", 'slew = "1/500"': ""}),
     ],
     ids=["slew", "readings", "recorded"],
 )
-def test_a_file_that_plans_for_another_level_than_a_device_has_is_refused(
-    make: Callable[..., Site], changes: dict[str, str]
+def test_no_limits_are_sent_that_are_made_for_another_level_than_a_device_has(
+    make: Callable[..., Site], warmest: str, changes: dict[str, str]
 ) -> None:
-    """It has more noise, so devices would answer it: with their own level, at its lower price.
-
-    As a control, less epsilon alone is the same promise.
-    """
-    follows = 'background = "following"\nslew = "1/64"\nadc_step = "1/128"'
+    """It would take them, and count less than half of what it gives away with its own level."""
+    follows = 'background = "following"\nslew = "1/500"\nadc_step = "1/128"'
     text = config.make_sample().replace('adc_step = "1/128"', follows)
-    site = make(sample=text)
-    assert site.run("remove", "node-3").status == 0
+    site = make(sample=text.replace("count = 50 ", "count = 12 "))
+    assert site.run("remove", "node-03").status == 0
     assert site.run("add", "attic").status == 0
-    assert site.board("attic")["following"] == [1, 64, 24]
     text = site.path.read_text().replace('"8/1"', '"4/1"')
-    site.path.write_text(text)
-    check_devices_fit(config.load_deployment(site.path), site.devices)
-
-    for old, new in changes.items():
+    for old, new in {"intensity_max = 1.0": f"intensity_max = {warmest}", **changes}.items():
         assert old in text
         text = text.replace(old, new)
     site.path.write_text(text)
-    with pytest.raises(OperatorFault) as refused:
-        check_devices_fit(config.load_deployment(site.path), site.devices)
-    assert "follows by 1/64 K at each of 24 answers" in str(refused.value)
-    assert 'slew = "1/64" and readings = 24' in str(refused.value)
-    known = limitsfile.load_limits(site.path.with_name("devices.json"), site.devices)
-    assert {name: one.following for name, one in known.items()} == dict.fromkeys(
-        ("node-0", "node-1", "node-2", "attic"), (1, 64, 24)
-    )
+    deployment = config.load_deployment(site.path)
+    query, every_s = config.make_query(deployment), deployment.rounds.every_s
+    goes = Fraction(1, 500) * 23 / (query.readings - 1)  # as far as before, in as many answers
+    own = replace(query, background="following", slew=goes)
+    wished, right = (make_first_limits(one, every_s)._replace(version=2) for one in (query, own))
+    at = wished.exponent, wished.variance
+    known = limitsfile.load_limits(deployment.site.devices, site.devices)
+    assert {one.following for one in known.values()} == {(1, 500, 24)}
+    assert explain_loosening(known["attic"].limits, wished) == ""
+    assert budget.price(right, *at) > 2 * budget.price(wished, *at)
+
     before = site.path.with_name("limits.json").read_bytes()
     said = site.heatveil("tighten", "--config", site.path)
-    assert "follows by 1/64 K at each of 24 answers" in said.refusal
+    assert "follows by 1/500 K at each of 24 answers" in said.refusal
+    assert 'slew = "1/500" and readings = 24' in said.refusal
     assert site.path.with_name("limits.json").read_bytes() == before
 
 
