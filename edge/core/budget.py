@@ -200,7 +200,7 @@ class Budget:
         return self.spent >= self.limits.budget
 
     @property
-    def words(self):
+    def why(self):
         """Return why nothing is answered when it is exhausted."""
         return EXHAUSTED
 

@@ -180,7 +180,7 @@ class Node:
         if self.alert:
             return self.alert
         if self.budget.exhausted:
-            return self.budget.words
+            return self.budget.why
         if mechanism != self.half.NAME or round.mechanism != mechanism:
             return "it asks for %s, which this device does not have" % round.mechanism
         held = self.budget.limits
@@ -194,7 +194,7 @@ class Node:
         try:
             # To whom it is sealed is in its Round: under another key it would be told twice.
             once = self._seals
-            return "" if self.budget.charge(cost, round.number, once) else self.budget.words
+            return "" if self.budget.charge(cost, round.number, once) else self.budget.why
         except Exception as fault:
             return self.fail(fault)
 

@@ -110,7 +110,7 @@ class WindowBudget(Budget):
         return self.window.returns_s(self._short - self.left) if self.exhausted else 0
 
     @property
-    def words(self):
+    def why(self):
         """Return why nothing is answered when it is exhausted; it follows from public numbers."""
         return EXHAUSTED if self.returns_s is None else WAITS % self.returns_s
 

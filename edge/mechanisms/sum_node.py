@@ -127,7 +127,7 @@ class SumNode(Node):
         if self.alert:
             return self.alert
         if self.budget.exhausted:
-            return self.budget.words
+            return self.budget.why
         if round.mechanism != self.half.NAME:
             return "it asks for %s, which this device does not have" % round.mechanism
         held, roster = self.budget.limits, self._member.roster
@@ -146,7 +146,7 @@ class SumNode(Node):
     def _pay(self, round):
         cost = disk_limits.price(self.budget.limits, *self.half.of.epsilon(round))
         try:
-            return "" if self.budget.charge(cost, round.number, True) else self.budget.words
+            return "" if self.budget.charge(cost, round.number, True) else self.budget.why
         except Exception as fault:
             return self.fail(fault)
 

@@ -48,8 +48,8 @@ def make_private(path: Path) -> None:
                 )
 
 
-def empty_log(engine: Engine) -> bool:
-    """Empty the log of SQLite; return whether it is empty."""
+def truncate_wal(engine: Engine) -> bool:
+    """Truncate the write-ahead log of SQLite; return whether it is empty."""
     borrowed = engine.raw_connection()  # it must not be in a transaction
     try:
         cursor = borrowed.cursor()

@@ -582,17 +582,17 @@ class Store:
         """Return how much room there is beside the file; None at PostgreSQL."""
         return sqlite.measure_free_bytes(self.place) if isinstance(self.place, Path) else None
 
-    def empty_log(self) -> bool:
+    def truncate_wal(self) -> bool:
         """Write what is in SQLite's log into the file, and empty the log.
 
         Returns False, after a second at the most, while a reader needs the log.
         """
-        return not isinstance(self.place, Path) or sqlite.empty_log(self._engine)
+        return not isinstance(self.place, Path) or sqlite.truncate_wal(self._engine)
 
     def write_back(self) -> bool:
-        """Mark the file anew as this gateway's, and empty its log; as `empty_log`."""
+        """Mark the file anew as this gateway's, and empty its log; as `truncate_wal`."""
         self.identity.write_mark()
-        done = self.empty_log()
+        done = self.truncate_wal()
         self.identity.check()  # from now on the mark of before is none
         return done
 

@@ -39,8 +39,8 @@ NO_MAP = 5.0  # deviations by which the best map's chi-square is too large, to b
 
 _NO_SUCH = Wording(
     "verdict.answers",
-    "no map gives such answers: chi-square of the nearest one is {off} of its deviations too "
-    "large, so some devices draw with other weights, or their answers are forged",
+    "no map explains these answers: of even the best one chi-square is {off} standard deviations "
+    "too large, so some devices draw with other weights, or their answers are forged",
 )
 _NEIGHBOURS = Wording("guarantee.cell", "in which of any two cells of the grid a device is")()
 _TRUST = Wording(

@@ -168,10 +168,10 @@ def bound_whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction |
     for block in blocks:
         grains = count_sent(block, exponent, step)
         greatest = max(greatest, float(np.einsum("ij,ij->j", grains, grains).max()))
-    return check_square(greatest)
+    return make_whole_square(greatest)
 
 
-def check_square(greatest: float) -> int:
+def make_whole_square(greatest: float) -> int:
     """Return a squared l2 norm in grains as a whole number.
 
     Raises:
@@ -681,7 +681,7 @@ def _squares(
         if most is not None and most <= squares.max():
             squares[nth] = 0.0 if one is other else most
             continue
-        squares[nth] = check_square(_greatest(room, one, other, cells, int(nth), count))
+        squares[nth] = make_whole_square(_greatest(room, one, other, cells, int(nth), count))
     return squares
 
 

@@ -140,7 +140,7 @@ def estimate_density(found: Counts) -> tuple[Floats, Floats]:
     each = area * kept.sum()
     mass, noise = kept / each, np.sqrt(found.variance) / each
     within = np.where(area > 1, np.square(mass) + (mass + noise) / found.reports, 0.0)
-    cells = found.painted.cells
+    cells = found.painted.expand_to_cells
     return cells(mass), cells(np.sqrt(np.square(noise) + within))
 
 
@@ -177,7 +177,7 @@ def estimate_yes_shares(query: Query, releases: Sequence[Release]) -> Proportion
         p * (1 - p) / c + v * ((1 - p) ** 2 + p**2) / c**2
     )
     share, low, high = (
-        yes.painted.cells(np.where(known, values, np.nan))
+        yes.painted.expand_to_cells(np.where(known, values, np.nan))
         for values in (p, np.maximum(p - half, 0.0), np.minimum(p + half, 1.0))
     )
     return Proportions(share, low, high, int(known.sum()))

@@ -60,12 +60,12 @@ class Painted(NamedTuple):
     area: Whole  # cells that each square owns
     shape: tuple[int, int]  # (rows, columns) of the grid
 
-    def blocks(self, cells: Whole) -> Whole:
+    def sum_blocks(self, cells: Whole) -> Whole:
         """Return what the cells of each block add up to."""
         down, across = (np.arange(0, side, self.block) for side in cells.shape)
         return np.asarray(np.add.reduceat(np.add.reduceat(cells, down, axis=0), across, axis=1))
 
-    def cells(self, values: Floats) -> Floats:
+    def expand_to_cells(self, values: Floats) -> Floats:
         """Return each cell's value of its square, (rows, columns) of the grid."""
         rows, columns = self.shape
         blocks = values[self.owner]

@@ -147,7 +147,7 @@ def release_crowd(round: Round, cells: Whole, present: int, rng: Any) -> Release
     where = paint_squares(squares, round.grid.shape)
     owner = where.owner.ravel()
     counts = [
-        np.bincount(owner[owner >= 0], where.blocks(layer).ravel()[owner >= 0], len(squares))
+        np.bincount(owner[owner >= 0], where.sum_blocks(layer).ravel()[owner >= 0], len(squares))
         for layer in cells.reshape(-1, *where.shape)
     ]
     divisor = params.threshold - params.colluders

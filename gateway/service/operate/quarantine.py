@@ -44,7 +44,7 @@ OUT = (
     Wording("out.flood", "it sent more than [guard] messages_per_s and burst allow"),
     Wording(
         "out.forged",
-        "it sent more that is no frame of its own than [guard] forged allows in a minute",
+        "it sent more messages that are not its own frames than [guard] forged allows a minute",
     ),
     Wording(
         "out.lied",

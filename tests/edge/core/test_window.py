@@ -143,7 +143,7 @@ def test_a_device_is_exhausted_until_it_can_pay_what_was_asked_last() -> None:
     assert budget.returns_s == 0
     assert not budget.charge(700, 3)
     assert budget.exhausted
-    assert budget.words == window.WAITS % (24 * STEP_S), "what the first answer cost is enough"
+    assert budget.why == window.WAITS % (24 * STEP_S), "what the first answer cost is enough"
 
     clock.true_ms += 1000 * STEP_S
     budget.age(lost)
@@ -168,7 +168,7 @@ def test_a_price_above_the_budget_never_comes_back() -> None:
         clock.true_ms = 1000 * STEP_S * bucket
         assert not budget.charge(1001, 2)
         assert budget.returns_s is None
-    assert budget.words == EXHAUSTED
+    assert budget.why == EXHAUSTED
 
 
 @pytest.mark.parametrize("clock", [None, Clock(TRUE)])
@@ -357,11 +357,11 @@ def test_a_sleep_counts_as_the_rtc_says_and_never_longer_than_it_was_to_last(
 def test_a_lease_ends_with_its_bucket_in_a_sleep_too() -> None:
     """Else an answer after it, paid for before it, would count as older than it is after a cut."""
     memory, clock, slots, asleep_s = Memory(), Clock(TRUE, TRUE), enrolled(), 2 * STEP_S
-    budget = started(slots, clock, nap=nap(memory, clock.rtc_s, asleep_s))
+    budget = started(slots, clock, nap=nap(memory, clock.read_rtc_s, asleep_s))
     assert budget.charge(100, 1)
-    budget.sleep(nap(memory, clock.rtc_s, asleep_s))
+    budget.sleep(nap(memory, clock.read_rtc_s, asleep_s))
     clock.true_ms += 1000 * asleep_s
-    budget = started(slots, clock, nap=nap(memory, clock.rtc_s, asleep_s))
+    budget = started(slots, clock, nap=nap(memory, clock.read_rtc_s, asleep_s))
     assert budget.window.bucket == 1
     assert budget.charge(100, 2)
 

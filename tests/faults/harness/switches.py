@@ -137,7 +137,7 @@ def no_checkpoint() -> None:
     """The log of the store is never truncated."""
     from gateway.store import store
 
-    store.Store.empty_log = lambda *_: None  # type: ignore[method-assign, assignment]
+    store.Store.truncate_wal = lambda *_: None  # type: ignore[method-assign, assignment]
 
 
 def forgetful() -> None:

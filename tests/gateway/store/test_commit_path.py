@@ -306,7 +306,7 @@ def test_a_copy_over_the_file_is_seen_by_its_length(tmp_path: Path) -> None:
     store = Store(tmp_path / "heatveil.sqlite", "lab")
     with store.engine.begin() as connection:
         connection.exec_driver_sql("CREATE TABLE life AS SELECT zeroblob(100000) AS pages")
-    assert store.empty_log()
+    assert store.truncate_wal()
     store.keep_batch([kept(1)])
     copied_over(tmp_path / "heatveil.sqlite")
     with closing(store), pytest.raises(ReplacedFault):

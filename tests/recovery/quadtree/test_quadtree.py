@@ -151,7 +151,7 @@ def test_every_cell_is_owned_once(some: set[int], columns: int, rows: int) -> No
     deepest = depth(Grid((columns, rows), 0))
     squares = find_owners({one for one in some if one < 2 * 4**deepest}, (columns, rows))
     where = paint_squares(squares, (columns, rows))
-    owner = where.cells(np.arange(len(squares), dtype=float)).astype(int)
+    owner = where.expand_to_cells(np.arange(len(squares), dtype=float)).astype(int)
 
     assert where.area.min() > 0
     assert (np.bincount(owner.ravel(), minlength=len(squares)) == where.area).all()
@@ -192,7 +192,9 @@ def test_all_rounds_are_nearer_than_the_last_alone() -> None:
         releases = played(asked, cells, bytes([seed]))
         for name in errors:
             found = count_squares(replace(asked, estimator=name), releases)
-            owner = found.painted.cells(np.arange(len(found.squares), dtype=float)).astype(int)
+            owner = found.painted.expand_to_cells(
+                np.arange(len(found.squares), dtype=float)
+            ).astype(int)
             true = np.bincount(owner.ravel(), cells.ravel(), len(found.squares))
             errors[name].append(float(np.square(found.devices - true).mean()))
             known[name].append(float(found.variance.mean()))
