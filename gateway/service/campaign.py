@@ -280,10 +280,8 @@ class Campaign:
                 )
             if self._adds and len(asked.message) > ROUND_BYTES:
                 return TOO_LONG % (asked.plan.number, len(asked.message), ROUND_BYTES)
-            paid, enrolled = self._due is None, len(self.devices.by_name)
-            if why := kept(
-                self.store.open_round, asked, self._budget, paid=paid, enrolled=enrolled
-            ):
+            paid, keys = self._due is None, self.devices.key_ids
+            if why := kept(self.store.open_round, asked, self._budget, keys=keys, paid=paid):
                 if not self._window_h:
                     return why
                 back_s = kept(self.store.find_affordable_s, self._budget, asked.rho)

@@ -33,7 +33,7 @@ def migrate_tables(connection: Any, found: int, wanted: int) -> None:
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})
     with Operations.context(context) as op:
         for schema in range(found + 1, wanted + 1):
-            {5: _to_5, 6: _to_6, 7: _to_7, 8: _to_8, 9: _to_9}[schema](op)
+            {5: _to_5, 6: _to_6, 7: _to_7, 8: _to_8, 9: _to_9, 10: _to_10}[schema](op)
             connection.execute(text("UPDATE about SET schema = :schema"), {"schema": schema})
 
 
@@ -219,3 +219,21 @@ def _to_9(op: Any) -> None:
         f"INSERT INTO reports ({names}) SELECT {names} FROM reports_8 ORDER BY round, device"
     )
     op.drop_table("reports_8")
+
+
+_TEN = MetaData()
+Table(
+    "ended_keys",
+    _TEN,
+    Column("device", String, primary_key=True),
+    Column("key_id", LargeBinary(4), primary_key=True),
+)
+
+
+def _to_10(op: Any) -> None:
+    """Add the keys of promises that were ended, as far as clocks tell; in doubt a key is one."""
+    _TEN.create_all(op.get_bind(), checkfirst=False)
+    op.execute(
+        "INSERT INTO ended_keys (device, key_id) SELECT device, key_id FROM newest "
+        "WHERE COALESCE(last_s, 0) <= (SELECT max(ended_s) FROM promises)"
+    )

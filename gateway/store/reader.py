@@ -366,8 +366,7 @@ class Reader:
         """
         terms, budget = make_terms(guarantee), compute_budget_rho(guarantee, readings)
         with self._engine.connect() as connection:
-            round_rows.check_terms_and_budget(connection, terms, budget)
-            round_rows.check_not_ended(connection, terms, keys)
+            round_rows.check_promise(connection, terms, budget, keys)
 
     def list_devices(self) -> list[DeviceRow]:
         """Return every device that was ever heard of, under each of its keys, by name."""

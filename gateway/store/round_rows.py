@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, func, insert, or_, select, update
+from sqlalchemy import delete, func, insert, or_, select, text, update
 
 from ..faults import DeletedFault, ForgottenFault, OperatorFault
 from ..service.intake.outcomes import AskedRound, SecondAnswer, hash_frame
@@ -31,6 +31,7 @@ from .schema import (
     about,
     alarms,
     charges,
+    ended_keys,
     heard,
     jumped,
     maps,
@@ -137,14 +138,25 @@ def read_budget(connection: Any) -> Fraction | None:
     return None if found is None else Fraction(found)
 
 
-def check_terms_and_budget(connection: Any, terms: str, most: Fraction) -> None:
+def check_promise(connection: Any, terms: str, most: Fraction, keys: Mapping[str, bytes]) -> None:
     """Check that a charge under these terms, within this budget, may be added to the others.
 
+    Args:
+        keys: of each device that is asked, by name.
+
     Raises:
-        OperatorFault: it may not.
+        OperatorFault: it may not, or these devices have answered under a promise that was ended.
     """
     check_terms(read_terms(connection), terms)
     check_budget(read_budget(connection), most, find_stored_unit(terms))
+    _check_not_ended(connection, terms, keys)
+
+
+# Of reports, which are forgotten, `newest` stays; of a number that leapt, the alarm alone.
+_END_KEYS = text(
+    "INSERT INTO ended_keys (device, key_id) SELECT device, key_id FROM newest "
+    "UNION SELECT device, key_id FROM alarms EXCEPT SELECT device, key_id FROM ended_keys"
+)
 
 
 def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
@@ -160,6 +172,7 @@ def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
     last = connection.scalar(select(func.max(charges.c.id))) or 0
     row = {"promise": promised, "budget": str(least), "charge": last, "ended_s": now_s}
     connection.execute(insert(promises).values(row))
+    connection.execute(_END_KEYS)
     still = update(rounds).where(rounds.c.closed_s.is_(None))  # it is paid for, and given up
     connection.execute(still.values(closed_s=now_s, outcome=ABANDONED))
     names = connection.scalars(select(rounds.c.name)).all()
@@ -182,25 +195,15 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
     return found
 
 
-def check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> None:
+def _check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> None:
     """Check that none of these devices has answered under a promise that was ended.
 
     It need not be the same promise: what is spent for the life of a key stays spent, whatever is
     promised next. Of a window it comes back.
-
-    Args:
-        terms: of the promise that is made now.
-        keys: the key of each device, by name.
-
-    Raises:
-        OperatorFault: one has, and has not answered since.
     """
     if find_counted_s(terms) is not None:
         return
-    ended_s = select(func.max(promises.c.ended_s)).scalar_subquery()
-    # Of reports, which are forgotten, this stays. What has answered since was taken already.
-    spent = select(newest.c.device, newest.c.key_id).where(newest.c.last_s <= ended_s)
-    for name, key_id in connection.execute(spent.order_by(newest.c.device)):
+    for name, key_id in connection.execute(select(ended_keys).order_by(ended_keys.c.device)):
         if keys.get(name) == key_id:
             raise OperatorFault(
                 f"a promise of this database was ended, for good, and {name} has the key that it "

@@ -15,6 +15,7 @@
     quarantine  devices that are shut out, and why
     tallies, leases  sums of workers that share a database, and who has which part
     promises  those that were ended for another, and up to where charges are theirs
+    ended_keys  keys that had answered when a promise was ended, whatever is kept of the answers
     jumped    devices whose clock jumped in a sleep: what they spent comes back later
     vacant    one row: the empty room as the last map left it, where the room has a file
 
@@ -98,7 +99,7 @@ vacant = Table(
 jumped = Table("jumped", METADATA, Column("device", String, primary_key=True))
 
 
-SCHEMA = 9
+SCHEMA = 10
 
 about = Table(
     "about",
@@ -132,6 +133,13 @@ promises = Table(
     Column("budget", String, nullable=False),
     Column("charge", Integer, nullable=False),  # the last that is its own
     Column("ended_s", Float, nullable=False),
+)
+
+ended_keys = Table(
+    "ended_keys",
+    METADATA,
+    Column("device", String, primary_key=True),
+    Column("key_id", LargeBinary(4), primary_key=True),
 )
 
 charges = Table(

@@ -7,7 +7,8 @@ between, what is published is what is in the store.
 What is older than the operator keeps is forgotten a little at a time: a report goes once its round
 has been closed for so long, a map when it was drawn so long ago and is not the newest. Never
 forgotten: what was charged, the rounds and, but of a promise for a window, their releases, from
-which every later map is drawn, the numbers that devices have used, and alarms.
+which every later map is drawn, the numbers that devices have used, the keys of ended promises,
+and alarms.
 """
 
 import json
@@ -16,6 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from fractions import Fraction
 from math import inf
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Engine, Table, and_, bindparam, delete, exists, func, insert, select, tuple_
@@ -258,8 +260,7 @@ class Store:
         """
         with self._reads.connect() as connection:
             self._check_whole(connection)
-            round_rows.check_terms_and_budget(connection, promised, budget)
-            round_rows.check_not_ended(connection, promised, keys)
+            round_rows.check_promise(connection, promised, budget, keys)
             least = round_rows.read_budget(connection)
         if least is not None and budget < least:
             with self._engine.begin() as connection:
@@ -302,8 +303,8 @@ class Store:
         asked: AskedRound,
         budget: Fraction,
         *,
+        keys: Mapping[str, bytes] = MappingProxyType({}),
         paid: bool = True,
-        enrolled: int | None = None,
     ) -> str:
         """Charge a round and keep its bytes; return why it must not be opened, or nothing.
 
@@ -311,20 +312,19 @@ class Store:
         devices answer it with the same bytes.
 
         Args:
+            keys: of each device that is asked, by name.
             paid: False where the gateway draws the noise: nothing is told before the round
                 closes, and it is charged then. What it will cost is held back until then.
-            enrolled: how many devices are asked.
 
         Raises:
-            OperatorFault: what was charged before is the price of another promise, or was
-                promised to stay within less; or rounds are missing here, which others found out.
+            OperatorFault: see `check_promise`.
             OvertakenFault: another gateway has opened this one meanwhile, under a key of its own.
         """
         now_s, promised = time.time(), make_terms(asked.plan.guarantee)
         with self._engine.begin() as connection:
             round_rows.lock_charges(connection)
             self._check_whole(connection)
-            round_rows.check_terms_and_budget(connection, promised, budget)
+            round_rows.check_promise(connection, promised, budget, keys)
             if round_rows.is_opened(connection, asked.name):
                 return ""
             if round_rows.is_opened_as_another(connection, asked):
@@ -344,7 +344,7 @@ class Store:
             unit = find_unit(asked.plan.guarantee)
             if why := ledger.explain_refusal(asked.plan.number, asked.rho, unit):
                 return why
-            round_rows.insert_round(connection, asked, enrolled, now_s)
+            round_rows.insert_round(connection, asked, len(keys) or None, now_s)
             if paid:
                 round_rows.insert_charge(connection, asked.name, Charge(asked.rho), now_s)
             round_rows.write_terms(connection, promised, budget)
@@ -390,7 +390,7 @@ class Store:
         now_s = time.time()
         with self._engine.begin() as connection:
             round_rows.lock_charges(connection)
-            round_rows.check_terms_and_budget(connection, promised, budget)
+            round_rows.check_promise(connection, promised, budget, {})
             for one in lost:
                 round_rows.insert_found_round(connection, one, now_s, round_rows.LOST)
                 if one.rho:

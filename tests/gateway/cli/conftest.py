@@ -106,7 +106,7 @@ def _live(site: Path) -> Kept:
     asked = [steps.sign_round(plan._replace(number=n), n, devices) for n in (1, 2)]
     for one in asked:
         one = one._replace(planned=one.name)
-        assert store.open_round(one, 3 * rho, enrolled=6) == ""
+        assert store.open_round(one, 3 * rho, keys=dict.fromkeys("abcdef", b"")) == ""
     scale = 2 ** Params(*plan.params).exponent
     values = [round(2 * scale * math.exp(-((x - 1.5) ** 2) / 4)) for x in range(6)]
     release = Release(asked[0].plan, values, 5)

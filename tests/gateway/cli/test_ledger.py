@@ -417,7 +417,7 @@ def test_a_map_is_of_no_round_of_a_promise_that_was_ended(kept: Any, heatveil: H
         for number in (3, 4):
             asked = steps.sign_round(plan._replace(number=number), number, devices)
             asked = asked._replace(planned=asked.name)
-            assert store.open_round(asked, 3 * kept.rho, enrolled=6) == ""
+            assert store.open_round(asked, 3 * kept.rho, keys=dict.fromkeys("abcdef", b"")) == ""
             store.close_round(asked.name, [0] * 6, number)
         store.keep_map(asked.name, json.dumps(kept.body | {"number": 4}))
 

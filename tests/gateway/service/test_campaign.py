@@ -709,6 +709,19 @@ def test_another_promise_on_the_same_database_does_not_start(
     on.again(same)
 
 
+def test_a_promise_that_ends_under_a_gateway_is_not_begun_again(
+    stage: Callable[..., Stage],
+) -> None:
+    """Its server was away for a moment, and somebody had the lock; the devices have spent."""
+    on = stage()
+    on.campaign.run_rounds(1)
+    on.store.end_promise()
+    with pytest.raises(OperatorFault, match="was ended, for good, and .* has the key"):
+        on.campaign.run_rounds(1)
+
+    assert on.store.list_charges() == ()
+
+
 def test_no_change_is_lost_at_whatever_moment_it_is_asked_for(stage: Callable[..., Stage]) -> None:
     """Two reloads, the second while the first is taken: it may be the one that shuts a thief out.
 

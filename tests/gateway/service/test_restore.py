@@ -43,7 +43,7 @@ def asked(home: Any, store: Store, plan: int) -> Any:
     """Open the next round as a campaign does, and return what goes out."""
     planned = home.round(plan)
     one = steps.sign_round(planned, store.find_number(wire.name_of(planned)), home.devices)
-    assert store.open_round(one, 8 * RHO, enrolled=4) == ""
+    assert store.open_round(one, 8 * RHO, keys=dict.fromkeys("abcd", b"")) == ""
     return one
 
 

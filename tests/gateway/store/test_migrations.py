@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, event, insert, inspect, select, text
 
 from edge.core import wire
 from gateway.faults import OperatorFault
@@ -21,7 +21,7 @@ from gateway.service.intake.outcomes import DeadLetter
 from gateway.service.ledger import Charge
 from gateway.service.mqtt.connection import Message
 from gateway.store import postgres, sqlite
-from gateway.store.migrations import migrate_tables
+from gateway.store.migrations import OLDEST, migrate_tables
 from gateway.store.places import Place
 from gateway.store.reader import Reader
 from gateway.store.schema import METADATA, SCHEMA
@@ -31,6 +31,8 @@ from tests.gateway.store.old import schema_4
 SITE, RHO = "testsite", Fraction(1, 50)
 # The rows of schema 4 in tables that a gateway of schema 7 made, and rows of its own time.
 SEVEN = schema_4.KEPT.with_name("schema_7.sqlite.gz")
+# Those of schema 7 in a store of schema 9, whose promise was ended: six of seven keys are its.
+NINE = schema_4.KEPT.with_name("schema_9.sqlite.gz")
 
 
 def _engine(place: Place) -> Engine:
@@ -162,21 +164,56 @@ def test_a_store_of_schema_5_goes_on_and_keeps_the_empty_room(tmp_path: Path) ->
     again.close()
 
 
-def test_a_store_of_schema_7_keeps_every_row_and_has_the_tables_of_today(tmp_path: Path) -> None:
+@pytest.mark.parametrize("old", [SEVEN, NINE], ids=["schema7", "schema9"])
+def test_a_later_store_keeps_every_row_and_has_the_tables_of_today(
+    tmp_path: Path, old: Path
+) -> None:
     """Its quarantine, letters, filters and empty room, too."""
     path, fresh = tmp_path / "heatveil.sqlite", tmp_path / "fresh.sqlite"
-    path.write_bytes(gzip.decompress(SEVEN.read_bytes()))
+    path.write_bytes(gzip.decompress(old.read_bytes()))
     before = _dump(path)
     Store(path, SITE).close()
     Store(fresh, SITE).close()
     after = _dump(path)
-    about, jumped = after.pop("about"), after.pop("jumped")
-    columns, (was,) = before.pop("about")
+    about, (columns, (was,)) = after.pop("about"), before.pop("about")
+    for table in after.keys() - before.keys():
+        assert len(after.pop(table)[1]) == (6 if old is NINE else 0)
 
     assert after == before
-    assert about == (columns, [was.replace("(7,", f"({SCHEMA},")])
-    assert jumped == (["device"], [])
+    assert about == (columns, [was.replace(was[:2], f"({SCHEMA}")])
     assert _shape(path) == _shape(fresh)
+
+
+@pytest.mark.parametrize("schema", range(OLDEST, SCHEMA))
+def test_a_promise_that_was_ended_earlier_has_ended_for_its_keys(
+    place: Place, schema: int
+) -> None:
+    """As far as clocks tell; a key that nobody knows any more when it answered is one of them."""
+    _old(place)
+    now_s, engine = time.time(), _engine(place)
+    with engine.begin() as connection:
+        migrate_tables(connection, OLDEST, schema)
+        keys = _list_keys(connection, "newest")
+        if schema >= 7:
+            ended = "INSERT INTO promises VALUES (:id, '{}', '1/1', 0, :at_s)"
+            dates = [{"id": 1, "at_s": now_s}, {"id": 2, "at_s": 0.0}]
+            connection.execute(text(ended), dates)
+            heard = "INSERT INTO newest VALUES ('node-0', :key, 1, 1, 0, :at_s)"
+            more = [{"key": b"late", "at_s": None}, {"key": b"next", "at_s": now_s + 1}]
+            connection.execute(text(heard), more)
+    engine.dispose()
+    store = Store(place, SITE)
+    with store.engine.connect() as connection:
+        found = _list_keys(connection, "ended_keys")
+    store.close()
+
+    assert len(keys) == 4
+    assert found == (sorted([*keys, ("node-0", b"late")]) if schema >= 7 else [])
+
+
+def _list_keys(connection: Any, table: str) -> list[tuple[str, bytes]]:
+    rows = connection.execute(text(f"SELECT device, key_id FROM {table}"))
+    return sorted((device, bytes(key_id)) for device, key_id in rows)
 
 
 def test_a_disk_without_room_is_told_before_anything_is_written(

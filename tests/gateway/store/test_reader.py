@@ -48,7 +48,7 @@ def _filled(place: Place, home: Any) -> Store:
     store = Store(place, "lab")
     for number in (1, 2, 3):
         asked = AskedRound(_name(number), _name(number), home.round(number), b"message", RHO)
-        assert store.open_round(asked, 4 * RHO, enrolled=4) == ""
+        assert store.open_round(asked, 4 * RHO, keys=dict.fromkeys("abcd", b"")) == ""
         kept = [
             CountedReport(who, 1, number, _name(number), b"frame", KEY)
             for who in ("north", "south")

@@ -227,11 +227,14 @@ def test_a_promise_that_was_put_in_other_words_goes_on(
 def test_who_answered_under_a_promise_that_was_ended_is_asked_under_no_other(
     store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever it was and whatever is kept of the answers; for a window, what was spent is back.
+    """Whatever clocks showed, and is kept of the answers; for a window, what was spent is back.
 
-    New keys are asked, and who has answered under the promise that stands.
+    Who was late has answered, and who leapt ahead in its numbers. New keys are asked, and who has
+    answered under the promise that stands.
     """
-    at_s = 1.8e9
+    at_s, year_s = 1.8e9, 365 * 86_400
+    places = ("north", "south", "east")
+    devices = [f"{one}-{how}" for one in places for how in ("counted", "late", "leapt")]
     monkeypatch.setattr("time.time", lambda: at_s)
     plans = [home.round(number) for number in (1, 2, 3)]
     plans = [
@@ -242,29 +245,50 @@ def test_who_answered_under_a_promise_that_was_ended_is_asked_under_no_other(
     def list_taken(guarantee: Any) -> list[str]:
         """Return which devices may be asked under this promise, of those that have answered."""
         taken, terms = [], make_terms(guarantee)
-        for device in ("north", "south", "east"):
+        for device in devices:
             store.check_promise(terms, RHO, {device: NEW_KEY, "west": KEY})
             with suppress(OperatorFault):
                 store.check_promise(terms, RHO, {device: KEY})
                 taken.append(device)
         return taken
 
-    for plan, device in zip(plans, ("north", "south", "east"), strict=True):
+    for plan, place, ahead_s in zip(plans, places, (-year_s, year_s, 0), strict=True):
         name = b"000%d" % plan.number
         assert store.open_round(asked(plan, name), RHO) == ""
         at_s += 60
-        store.keep_batch([kept(1, device, name)])
+        late = HeardMessage(f"{place}-late", 1, 1, name, b"late", KEY)
+        leapt = Alarm(f"{place}-leapt", KEY, "no device speaks so often")
+        store.keep_batch([kept(1, f"{place}-counted", name)], more=[late], alarms=[leapt])
         store.close_round(name, [1], 1)
         if plan is not plans[-1]:
+            at_s += ahead_s
             assert store.end_promise() == (1, RHO)
+            at_s -= ahead_s
         at_s += 86_400
-    assert list_taken(plans[-1].guarantee) == ["east"]
-    assert store.forget_older(at_s + 1, 1, 1) == 3
-    assert list_taken(plans[-1].guarantee) == ["east"]
+    assert list_taken(plans[-1].guarantee) == devices[6:]
+    assert store.forget_older(at_s + 1, 1, 1) == 6
+    assert list_taken(plans[-1].guarantee) == devices[6:]
     assert store.end_promise() == (1, RHO)
     assert list_taken(plans[0].guarantee) == []
     unit = describe_window(24, "2 readings", "rho")
-    assert list_taken(plans[0].guarantee._replace(unit=unit)) == ["north", "south", "east"]
+    assert list_taken(plans[0].guarantee._replace(unit=unit)) == devices
+
+
+def test_a_gateway_that_missed_the_end_of_a_promise_does_not_begin_it_again(
+    store: Store, home: Any, place: Place
+) -> None:
+    """It lost PostgreSQL for a while, and its lock with it: whoever ended the promise had that."""
+    keys = {"south": NEW_KEY, "north": KEY}
+    assert store.open_round(asked(home.round(1)), 2 * RHO, keys=keys) == ""
+    store.keep_batch([kept(1, round=NAME)])
+    other = Store(place, "lab")
+    assert other.end_promise() == (1, RHO)
+    other.close()
+
+    with pytest.raises(OperatorFault, match="was ended, for good, and north has the key"):
+        store.open_round(asked(home.round(2), b"next"), 2 * RHO, keys=keys)
+    assert store.list_charges() == ()
+    assert store.open_round(asked(home.round(2), b"next"), 2 * RHO, keys={"north": NEW_KEY}) == ""
 
 
 def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, place: Place) -> None:

@@ -145,7 +145,7 @@ def stored(tmp_path: Path, home: Any) -> Iterator[Page]:
     store = Store(path, "lab")
     for number in (1, 2, 3):
         asked = AskedRound(_name(number), _name(number), home.round(number), b"message", PRICE)
-        assert store.open_round(asked, 4 * PRICE, enrolled=4) == ""
+        assert store.open_round(asked, 4 * PRICE, keys=dict.fromkeys("abcd", b"")) == ""
         store.keep_batch(
             [CountedReport("north", 1, number, _name(number), b"SECRET-FRAME", b"key1")]
         )

@@ -45,7 +45,7 @@ def hall(tmp_path: Path, home: Any) -> Callable[..., None]:
         store = Store(tmp_path / "hall" / "hall.sqlite", "hall")
         name = number.to_bytes(4, "big")
         asked = AskedRound(name, name, home.round(number), b"message", PRICE)
-        assert store.open_round(asked, rounds * PRICE, enrolled=4) == ""
+        assert store.open_round(asked, rounds * PRICE, keys=dict.fromkeys("abcd", b"")) == ""
         store.close_round(name, [number, None], 1)
         store.keep_map(name, json.dumps(drawn(number, 0, mass=FULL, total=total) | more))
         store.close()
