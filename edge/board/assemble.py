@@ -19,17 +19,16 @@ LEASE = 8  # answers that are paid for with one write of the flash, at most
 SHARE = 4  # of what is left at a start, at most so much in a lease: for all of it can be lost
 
 
-def sensor_of(config, i2c=None, wire=None, analog=None, camera=None):
+def sensor_of(config, i2c=None, wire=None, analog=None):
     """Return the sensor that the config names, opened when it is first read.
 
-    i2c, wire, analog, camera: as for `drivers.open_sensor`. ValueError where there is no
-    such driver.
+    i2c, wire, analog: as for `drivers.open_sensor`. ValueError where there is no such driver.
     """
     # A wrong name is found now, not at a Round.
     step = least_shown(*find_steps(config.driver["name"]))
 
     def opening():
-        return open_sensor(config.driver, i2c, wire, analog, camera)
+        return open_sensor(config.driver, i2c, wire, analog)
 
     return Held(opening, config.identity.sensors, step)
 

@@ -8,15 +8,15 @@ from binascii import unhexlify
 from ..core.records import check_whole
 from .sensors.bus import GONE, RUBBISH
 
-I2C = ("amg8833", "bme280", "mcp9808", "mlx90614", "sht4x", "tmp117")
-NAMES = I2C + ("ds18b20", "mlx90640", "yours")
+I2C = ("amg8833", "bme280", "mcp9808", "mlx90614", "mlx90640", "mlx90641", "sht4x", "tmp117")
+NAMES = I2C + ("ds18b20", "yours")
 
 
-def open_sensor(driver, i2c=None, wire=None, analog=None, camera=None):
+def open_sensor(driver, i2c=None, wire=None, analog=None):
     """Return the sensor; ValueError where there is no such driver, OSError where it is silent.
 
-    driver: of the Config. i2c, wire, analog, camera: functions that open what it is connected to,
-    given the driver's words, or None where this computer has no such thing. A sensor of one's own
+    driver: of the Config. i2c, wire, analog: functions that open what it is connected to, given
+    the driver's words, or None where this computer has no such thing. A sensor of one's own
     (`yours`) gets the bus where the config names one, and else the converter of its pin.
     """
     name, empty = driver["name"], driver["empty"]
@@ -29,8 +29,6 @@ def open_sensor(driver, i2c=None, wire=None, analog=None, camera=None):
     if name == "yours":
         bused = any([driver[word] is not None for word in ("bus", "sda", "scl")])
         return sensor(require_bus(i2c if bused else analog, name)(driver), empty)
-    if name == "mlx90640":
-        return sensor(require_bus(camera, name)(driver), empty)
     line = require_bus(wire, name)(driver)
     roms = driver["roms"]
     roms = sorted(line.scan()) if roms is None else [unhexlify(rom) for rom in roms]
@@ -73,6 +71,10 @@ def find_driver(name):
         from .sensors import mlx90640
 
         return mlx90640.Sensor
+    if name == "mlx90641":
+        from .sensors import mlx90641
+
+        return mlx90641.Sensor
     if name == "yours":
         from .sensors import yours
 
@@ -104,8 +106,8 @@ def require_bus(opening, name):
     """Return what opens that; ValueError where this computer has no such thing."""
     if opening is None:
         raise ValueError(
-            "%s is not read on this computer; it needs a bus or a library that is not here, and "
-            "nothing else gives its counts. Name the driver of what is wired to it" % name
+            "%s is not read on this computer; it needs a bus that is not here, and nothing "
+            "else gives its counts. Name the driver of what is wired to it" % name
         )
     return opening
 

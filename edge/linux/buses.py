@@ -1,8 +1,8 @@
 """The buses of a Raspberry Pi, with the methods of MicroPython's that the drivers call.
 
 `Bus` is the kernel's own I2C device, /dev/i2c-1 on a Raspberry Pi, so nothing has to be installed;
-the user must be in the group that may open it. A register is read as two messages, its number and
-then its bytes: chips that keep the number, as all of ours do, need no repeated start.
+the user must be in the group that may open it. A register is read in one transfer of two messages,
+its number and then its bytes, with a repeated start between them as on a board.
 
 `Wire` has one-wire sensors, as `ds18x20.DS18X20`: the kernel (overlay w1-gpio) makes a folder of
 each, family, a dash and its number, and in it a file: reading that converts, and gives the nine
@@ -11,9 +11,12 @@ bytes of the scratchpad in hexadecimal.
 
 import fcntl
 import os
+import struct
+from array import array
 from binascii import unhexlify
 
-SLAVE = 0x0703  # I2C_SLAVE of linux/i2c-dev.h: whom the next messages are for
+SLAVE, TRANSFER = 0x0703, 0x0707  # of linux/i2c-dev.h: whom messages are for; some in one go
+READ = 1  # the flag of a message whose bytes the chip sends
 
 
 class Bus:
@@ -40,14 +43,19 @@ class Bus:
             raise OSError("the bus gave a part of the bytes; look at the wires")
         buffer[:] = found
 
-    def writeto_mem(self, address, register, data):
-        """Write bytes to a register."""
-        self.writeto(address, bytes([register]) + bytes(data))
+    def writeto_mem(self, address, register, data, addrsize=8):
+        """Write bytes to a register, whose number has so many bits."""
+        self.writeto(address, register.to_bytes(addrsize // 8, "big") + bytes(data))
 
-    def readfrom_mem_into(self, address, register, buffer):
+    def readfrom_mem_into(self, address, register, buffer, addrsize=8):
         """Fill the buffer from this register on."""
-        self.writeto(address, bytes([register]))
-        self.readfrom_into(address, buffer)
+        asked = array("B", register.to_bytes(addrsize // 8, "big"))
+        found, messages = array("B", bytes(len(buffer))), array("B")
+        for flag, part in ((0, asked), (READ, found)):
+            where, size = part.buffer_info()
+            messages.frombytes(struct.pack("HHHP", address, flag, size, where))
+        fcntl.ioctl(self._file, TRANSFER, struct.pack("PI", messages.buffer_info()[0], 2))
+        buffer[:] = found.tobytes()
 
 
 FAMILY = 0x28  # of the DS18B20
@@ -89,27 +97,3 @@ class Wire:
 def _rom(name):
     family, number = name.split("-")
     return unhexlify(family) + bytes(reversed(unhexlify(number)))
-
-
-def open_camera(driver):
-    """Return the MLX90640 by the library that makes its degrees, two frames a second.
-
-    ValueError where that is not here.
-    """
-    try:
-        import adafruit_mlx90640
-        import board
-        import busio
-    except ImportError:
-        raise ValueError(
-            "the library of the MLX90640 is not installed; its chip sends no degrees but what "
-            "they are reckoned from. Install adafruit-circuitpython-mlx90640 beside heatveil"
-        ) from None
-    try:
-        wires = busio.I2C(board.SCL, board.SDA, frequency=800000)
-        camera = adafruit_mlx90640.MLX90640(wires)
-        camera.refresh_rate = adafruit_mlx90640.RefreshRate.REFRESH_4_HZ  # each shows half
-        return camera
-    except (RuntimeError, ValueError):
-        pass
-    raise OSError("the MLX90640 does not answer; look at its wires and that the bus is on")

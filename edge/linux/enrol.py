@@ -99,11 +99,6 @@ def _check_driver(config, row):
             )
         if config.driver["baud"] is not None:
             uart.speed_of(config.driver["baud"])
-    elif name == "mlx90614":
-        raise ValueError(
-            "the MLX90614 came, which answers after a repeated start alone, and the bus of this "
-            "computer is read without one; it would be silent. Wire it to a board"
-        )
     elif name not in NAMES:
         raise ValueError(
             "the driver %s came and the device is to measure warmth; any other's bytes would be "

@@ -59,7 +59,6 @@ def sensor_of(config):
         config,
         i2c=bus,
         wire=lambda driver: buses.Wire(),
-        camera=buses.open_camera,
     )
 
 

@@ -60,7 +60,7 @@ FOLDERS = (
 FIRST = "edge/board/firmware.py"  # what main.py loads
 _STARTS = ("board/boot.py", "board/main.py")
 _SENSORS = "edge/board/sensors/"
-_SHARED = {"__init__", "bus", "plane"}  # by several drivers
+_SHARED = {"__init__", "bus", "mlx9064x", "plane"}  # by several drivers
 YOURS = "edge/board/sensors/yours.py"  # where a driver of one's own goes
 
 

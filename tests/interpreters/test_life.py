@@ -125,7 +125,6 @@ MODULES = sorted(
 PLAIN = {"array", "asyncio", "binascii", "collections", "gc", "hashlib", "io", "json", "os"}
 PLAIN |= {"errno", "micropython", "re", "select", "socket", "struct", "sys", "time"}
 LINUX = {"fcntl", "signal", "stat", "termios"}
-CAMERA = {"adafruit_mlx90640", "board", "busio"}  # the one sensor that needs somebody's library
 HARDWARE = {"bluetooth", "esp32", "machine", "neopixel", "network", "ntptime", "rp2", "ssl", "tls"}
 HARDWARE |= {"ds18x20", "esp", "onewire"}
 # As a board loads: it collects often, and keeps no facts about lines (`edge.loading`).
@@ -175,7 +174,7 @@ def test_edge_imports_nothing_that_must_be_installed(module: str) -> None:
     source = EDGE.parent.joinpath(*module.split(".")).with_suffix(".py").read_text()
     allowed = PLAIN | HARDWARE | {"edge"} if module.startswith("edge.board.") else PLAIN
     if module.startswith("edge.linux."):
-        allowed = PLAIN | LINUX | (CAMERA if module.endswith(".buses") else set())
+        allowed = PLAIN | LINUX
     if module == "edge.mechanisms.crypto":
         allowed = PLAIN | {"cryptolib"}
     if module == "edge.net.tls":

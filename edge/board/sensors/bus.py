@@ -19,20 +19,20 @@ ANOTHER = (
 )
 
 
-def write(i2c, address, register, data):
-    """Write bytes to a register; OSError where nobody is there."""
+def write(i2c, address, register, data, bits=8):
+    """Write bytes to a register, whose number has so many bits; OSError where nobody is there."""
     try:
-        i2c.writeto_mem(address, register, data)
+        i2c.writeto_mem(address, register, data, addrsize=bits)
         return
     except Exception:  # a bus that hangs up half way is as gone as one that times out
         pass
     raise OSError(GONE)
 
 
-def fill(i2c, address, register, buffer):
+def fill(i2c, address, register, buffer, bits=8):
     """Read registers, from this one on, into the buffer, and return it; OSError if gone."""
     try:
-        i2c.readfrom_mem_into(address, register, buffer)
+        i2c.readfrom_mem_into(address, register, buffer, addrsize=bits)
         return buffer
     except Exception:
         pass

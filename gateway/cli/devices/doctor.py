@@ -94,8 +94,8 @@ def budget(
     sensor: Annotated[
         str | None,
         typer.Option(
-            help="ds18b20, tmp117, sht4x, mcp9808, bme280, mlx90614, amg8833 or mlx90640; gps or "
-            "fixed for a place. ds18b20 if not said, gps where the deployment asks for places."
+            help="ds18b20, tmp117, sht4x, mcp9808, bme280, mlx90614, amg8833, mlx90640, mlx90641; "
+            "gps or fixed for a place. ds18b20 if not said, gps where the deployment asks for one."
         ),
     ] = None,
     every: Annotated[float, typer.Option(help="Seconds from one answer to the next.")] = 60.0,

@@ -46,8 +46,7 @@ OWN = ("driver", "wifi", "tick_ms", "wake_s", "led")
 WIFI = dict.fromkeys(("ssid", "password", "country"), str)
 TABLES: dict[str, dict[str, Any]] = {"driver": {**config.DRIVER, "file": str}, "wifi": WIFI}
 KINDS = {int: "a whole number, without quotes", list: "a list in brackets", str: "text in quotes"}
-CAMERA = "mlx90640"  # of which there is no good driver in MicroPython
-DRIVERS = [name for name in drivers.NAMES if name != CAMERA] + siting.PLACES
+DRIVERS = [*drivers.NAMES, *siting.PLACES]
 
 
 def read_settings_file(path: Path) -> dict[str, Any]:
@@ -99,12 +98,6 @@ def _check(own: dict[str, Any], called: str) -> None:
     name = driver.get("name") if isinstance(driver, dict) else None
     if not isinstance(name, str) or name in DRIVERS:
         return  # what is no name at all, the board's own reader says
-    if name == CAMERA:
-        raise OperatorFault(
-            f"{called} name the driver {name}, which runs on a Raspberry Pi alone, so a board "
-            "would read nothing. Connect it to a Raspberry Pi (edge/linux), or another sensor to "
-            "this board"
-        )
     raise OperatorFault(
         f"{called} name the driver {name!r}, which a board does not have; "
         f"{suggest_name(name, DRIVERS)}"

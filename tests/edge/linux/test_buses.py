@@ -1,9 +1,11 @@
 """Sensors and arrays on the buses of a Raspberry Pi."""
 
+import ctypes
 import importlib.util
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -31,34 +33,62 @@ spec.loader.exec_module(chips)
 PARAMS = SimpleNamespace(exponent=8)
 
 
+ARRAY = chips.an_mlx90641()
+
+
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bus, "pause", lambda wait_ms: None)
+    monkeypatch.setattr(bus, "pause", ARRAY.pause)
+
+
+class Message(ctypes.Structure):
+    """As i2c.h has it."""
+
+    _fields_ = (
+        ("address", ctypes.c_uint16),
+        ("flags", ctypes.c_uint16),
+        ("size", ctypes.c_uint16),
+        ("data", ctypes.c_void_p),
+    )
+
+
+class Transfer(ctypes.Structure):
+    """As i2c-dev.h has it."""
+
+    _fields_ = (("messages", ctypes.c_void_p), ("count", ctypes.c_uint32))
 
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> chips.Bus:
     """Return the chips behind /dev/i2c-1: whom ioctl names gets the bytes, as in i2c-dev."""
-    held, line = SimpleNamespace(whom=0, register=0), chips.Bus()
+    held, line = SimpleNamespace(whom=0), chips.Bus()
 
-    def ioctl(file: int, request: int, address: int) -> int:
-        assert (file, request) == (99, 0x0703)
-        held.whom = address
-        return 0
+    def ioctl(file: int, request: int, given: Any) -> int:
+        assert (file, request) in ((99, 0x0703), (99, 0x0707))
+        if request == 0x0703:
+            held.whom = given
+            return 0
+        messages = (Message * 2).from_address(Transfer.from_buffer_copy(given.ljust(16)).messages)
+        assert [(one.address, one.flags) for one in messages] == [
+            (messages[0].address, 0),
+            (messages[0].address, 1),
+        ]
+        register = int.from_bytes(ctypes.string_at(messages[0].data, messages[0].size), "big")
+        said = bytes(line._at(messages[0].address).load(register, messages[1].size))
+        ctypes.memmove(messages[1].data, said, len(said))
+        return 2
 
     def write(file: int, data: bytes) -> int:
         chip = line._at(held.whom)
         if hasattr(chip, "told"):
             chip.told(bytes(data))
-        elif len(data) == 1:
-            held.register = data[0]
         else:
-            chip.store(data[0], bytes(data[1:]))
+            wide = isinstance(chip, chips.Melexis)
+            chip.store(int.from_bytes(data[: 1 + wide], "big"), bytes(data[1 + wide :]))
         return len(data)
 
     def read(file: int, size: int) -> bytes:
-        chip = line._at(held.whom)
-        return bytes(chip.said(size) if hasattr(chip, "said") else chip.load(held.register, size))
+        return bytes(line._at(held.whom).said(size))
 
     monkeypatch.setattr(buses.os, "open", lambda path, flags: {"/dev/i2c-1": 99}[path])
     monkeypatch.setattr(buses.os, "write", write)
@@ -77,15 +107,18 @@ def test_every_chip_is_read_through_the_kernel(kernel: chips.Bus) -> None:
     """The drivers do not know that there is a kernel between."""
     kernel.chips.update({0x69: chips.GridEye([0x64] * 64), 0x48: chips.Tmp117(0x0C80)})
     kernel.chips[0x44] = chips.Sht4x(0xBE, 0xEF, 0x92, 0xBE, 0xEF, 0x92)
+    kernel.chips |= {0x5A: chips.Mlx90614(0x3AD2, 0x30), 0x33: ARRAY}
 
     def read(name: str) -> tuple[int, ...]:
         return drivers.open_sensor(words(name), lambda told: buses.Bus(told["bus"])).read(PARAMS)
 
     assert read("amg8833") == (25 * 256,) * 64
     assert read("tmp117") == (25 * 256,)
+    assert read("mlx90614") == ((2 * 0x3AD2 * 256 + 50) // 100,)
+    assert len(read("mlx90641")) == 192
     assert read("sht4x") == ((2 * 0xBEEF * 175 * 256 + 65535) // (2 * 65535),)
     kernel.chips.clear()
-    for name in ("amg8833", "tmp117", "sht4x"):
+    for name in ("amg8833", "tmp117", "sht4x", "mlx90641"):
         with pytest.raises(OSError, match="does not answer"):
             read(name)
 
@@ -125,15 +158,6 @@ def test_a_coarse_sensor_is_set_to_twelve_bits(tmp_path: Path) -> None:
     drivers.open_sensor(words("ds18b20"), wire=lambda told: Wire(str(tmp_path)))
 
     assert (tmp_path / "28-00000a1b2c3d" / "resolution").read_text() == "12\n"
-
-
-def test_a_computer_without_the_library_says_so() -> None:
-    """The MLX90640 needs one, and its name is told."""
-
-    if importlib.util.find_spec("adafruit_mlx90640"):
-        pytest.skip("adafruit_mlx90640 is installed here, and this is about where it is not")
-    with pytest.raises(ValueError, match="adafruit"):
-        drivers.open_sensor(words("mlx90640"), camera=buses.open_camera)
 
 
 # An array on a Raspberry Pi without its pins: set up for tables, asked, opened by its owner.

@@ -90,10 +90,10 @@ def test_a_thermometer_needs_a_driver_of_warmth(
 @pytest.mark.parametrize(
     ("name", "steps", "taken"),
     [
-        ("mlx90640", [[1, 100], [1, 5]], True),
+        ("mlx90640", [[1, 100], [1, 2]], True),
         ("mlx90640", None, False),  # of a host that said nothing of converters
-        ("mlx90640", [[21, 100], [0, 1]], False),
-        ("mlx90640", [[1, 100], [1, 6]], False),
+        ("mlx90640", [[51, 100], [0, 1]], False),
+        ("mlx90640", [[1, 100], [1, 5]], False),
         ("bme280", [[1, 100], [1, 250]], True),
         ("bme280", [[1, 100], [0, 1]], False),
         ("tmp117", [[1, 100], [1, 250]], False),

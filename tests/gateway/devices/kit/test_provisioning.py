@@ -264,7 +264,6 @@ class Untouched:
         ("[driver]\nname='yours'\npinn=3\n", r"'pinn' under \[driver\].*did you mean pin\?"),
         ("[driver]\nname='yours'\n[wifi]\nwake_s=3\n", r"'wake_s' under \[wifi\].*belongs above"),
         ("[driver]\nname='tmp177'\n", r"driver 'tmp177'.*did you mean tmp117\?"),
-        ("[driver]\nname='mlx90640'\n", "Raspberry Pi alone"),
         ("[driver\n", "cannot be read"),
         ("tick_ms = 1\n[driver]\nname='yours'\n", "tick_ms"),
     ],
