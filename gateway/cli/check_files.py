@@ -3,6 +3,7 @@
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -11,15 +12,17 @@ from typing import NamedTuple
 from cryptography import x509
 
 from ..devices.broker import dynamic
+from ..devices.broker.certificates import list_names, make_general_name
 from ..devices.broker.doors import find_broker_folder
 from ..devices.broker.dynamic import has_other_rights, has_role
-from ..devices.broker.mosquitto import list_device_rights
+from ..devices.broker.mosquitto import list_device_rights, listens_here_alone
 from ..devices.enrol import enrol, limitsfile
 from ..devices.enrol.check import find_exposed_secrets
 from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
+from ..loopback import is_loopback
 from ..service.mqtt.access import find_missing_files
-from ..settings.deployment import Deployment
+from ..settings.deployment import Deployment, Mqtt
 
 
 class Finding(NamedTuple):
@@ -202,6 +205,7 @@ def check_files(deployment: Deployment, path: Path) -> Iterator[Finding]:
     yield from _whose_broker(deployment)
     yield from _words(deployment, missing.values())
     yield from _certificates(deployment, missing.values())
+    yield from _names(deployment.mqtt, path)
 
 
 def count_days_left(certificate: bytes) -> float:
@@ -345,4 +349,32 @@ def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable
                 "mqtt",
                 f"{whose} {path} cannot be read ({why}); without it no broker is trusted. Run "
                 "heatveil broker init, or mend ca_file under [mqtt]",
+            )
+
+
+def _names(broker: Mqtt, path: Path) -> Iterable[Finding]:
+    """Yield a fault where the broker's files beside ours are for another host than `[mqtt]` names.
+
+    The broker of a name may be another machine's; then its files are not here.
+    """
+    if broker.ca_file is None or broker.insecure:
+        return
+    again = f"Run heatveil broker init --config {path}, and start the broker again"
+    with suppress(OSError, ValueError, OperatorFault, x509.ExtensionNotFound):  # told elsewhere
+        shown = broker.ca_file.with_name("server.pem")
+        names = list_names(x509.load_pem_x509_certificate(shown.read_bytes()))
+        wildcard = f"*.{broker.host.partition('.')[2]}"
+        if not {str(make_general_name(broker.host).value), wildcard} & {*names}:
+            yield make_fault(
+                "mqtt",
+                f"host is {broker.host}, but the broker's certificate {shown} is for "
+                f"{', '.join(names)}; whoever connects to that host would not trust it. {again}",
+            )
+    with suppress(OSError, ValueError):
+        rules = broker.ca_file.with_name("mosquitto.conf")
+        if listens_here_alone(rules.read_text("utf-8")) and not is_loopback(broker.host):
+            yield make_fault(
+                "mqtt",
+                f"host is {broker.host}, but the broker of {rules} listens to this machine alone; "
+                f"no board would reach it. {again}",
             )

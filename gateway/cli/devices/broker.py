@@ -17,11 +17,13 @@ from ...devices.broker import certificates, dynamic, mosquitto
 from ...devices.broker.mosquitto import derive_session_id
 from ...devices.enrol import enrol
 from ...faults import OperatorFault
+from ...loopback import is_loopback
 from ...settings import config
 from ...settings.deployment import Deployment, Mqtt
 from .. import flags
 
-# The files of a broker: none is overwritten, and all that are missing are made, or none.
+# The files of a broker: all that are missing are made, or none. What is there stays, but for the
+# certificate and the listener, which follow the names that the broker goes by.
 
 
 class PlannedFiles:
@@ -30,6 +32,7 @@ class PlannedFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self._made: dict[str, tuple[bytes, bool]] = {}
+        self._replaced: list[str] = []
 
     def read(self, name: str) -> bytes:
         """Return what a file holds, or will hold.
@@ -45,8 +48,10 @@ class PlannedFiles:
             raise self.make_unfit_fault(name, f"cannot be read ({fault.strerror})") from fault
 
     def plan(self, name: str, content: bytes, *, private: bool = False) -> None:
-        """Plan a file; private: for its owner alone."""
+        """Plan a file, in the place of one that is there; private: for its owner alone."""
         self._made[name] = content, private
+        if self._is_there(name):
+            self._replaced.append(name)
 
     def read_or_plan(self, name: str, make: Callable[[], str], *, private: bool = False) -> str:
         """Return a file's text; where it is missing, it is made and planned."""
@@ -59,7 +64,14 @@ class PlannedFiles:
 
     def find_missing(self, *names: str) -> list[str]:
         """Return which of these are neither there nor planned."""
-        return [n for n in names if n not in self._made and not os.path.lexists(self.folder / n)]
+        return [n for n in names if n not in self._made and not self._is_there(n)]
+
+    def has_replaced(self) -> bool:
+        """Return whether a file that was there is planned anew, or was written."""
+        return bool(self._replaced)
+
+    def _is_there(self, name: str) -> bool:
+        return os.path.lexists(self.folder / name)
 
     def check_pair(self, one: str, other: str, why: str) -> None:
         """Raise OperatorFault when one of the two is there and the other is not."""
@@ -87,13 +99,17 @@ class PlannedFiles:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.folder / inner).mkdir(mode=0o700, exist_ok=True)
             for name, (content, private) in self._made.items():
-                path = self.folder / name
+                path = self.folder / (f"{name}.new" if name in self._replaced else name)
                 mode = 0o600 if private else 0o644
+                if name in self._replaced:
+                    path.unlink(missing_ok=True)  # of a run that was cut off
                 with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
                     begun.append(path)
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
+            for name in self._replaced:
+                os.replace(self.folder / f"{name}.new", self.folder / name)
         except OSError as fault:
             for path in begun:
                 with suppress(OSError):
@@ -170,7 +186,7 @@ def prepare_certificates(files: PlannedFiles, site: str, hosts: list[str]) -> da
         files.plan("server.key", made.key, private=True)
     try:
         found = x509.load_pem_x509_certificate(files.read("server.pem"))
-        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        names = certificates.list_names(found)
     except (ValueError, x509.ExtensionNotFound) as fault:
         raise files.make_unfit_fault(
             "server.pem", f"is no broker's certificate: {fault}"
@@ -181,10 +197,21 @@ def prepare_certificates(files: PlannedFiles, site: str, hosts: list[str]) -> da
         raise files.make_unfit_fault("server.key", f"is no private key: {fault}") from fault
     if own != found.public_key():
         raise files.make_unfit_fault("server.key", "does not belong to server.pem", "server.pem")
-    if missing := [host for host in hosts if certificates.make_general_name(host) not in names]:
-        raise files.make_unfit_fault(
-            "server.pem", f"does not name {', '.join(missing)}", "server.key"
-        )
+    wanted = [str(certificates.make_general_name(host).value) for host in hosts]
+    if missing := [host for host in wanted if host not in names]:
+        try:
+            signer = certificates.Pair(files.read("ca.pem"), files.read("ca.key"))
+            certificates.check_signed_by(found, signer)
+            # Its key stays, so that one file alone takes another's place.
+            made = certificates.make_server(
+                [*wanted, *names], signer, now, files.read("server.key")
+            )
+        except (ValueError, OperatorFault) as fault:  # it is none that was made here
+            raise files.make_unfit_fault(
+                "server.pem", f"does not name {', '.join(missing)}", "server.key"
+            ) from fault
+        files.plan("server.pem", made.certificate)
+        found = x509.load_pem_x509_certificate(made.certificate)
     if found.not_valid_after_utc <= now:
         raise files.make_unfit_fault("server.pem", "has expired", "server.key")
     return found.not_valid_after_utc
@@ -265,6 +292,8 @@ def init(
     if f"plugin_opt_config_file {files.folder / dynamic.FILE}" not in kept.splitlines():
         # A broker that goes by other files would let in whom `device remove` has shut out.
         raise files.make_unfit_fault("mosquitto.conf", f"does not let in by {dynamic.FILE}")
+    if mosquitto.listens_here_alone(kept) and not all(map(is_loopback, names)):
+        files.plan("mosquitto.conf", mosquitto.widen_listeners(kept).encode())
     if given is not None and f"plugin {given}" not in kept.splitlines():
         raise files.make_unfit_fault("mosquitto.conf", f"does not name the plugin {given}")
     files.write_planned("data")
@@ -307,7 +336,8 @@ def _tell(
         for key in ("host", "port", "username", "password_file", "ca_file"):
             value = getattr(wanted, key)
             yield f"     {key} = {value}" if key == "port" else f'     {key} = "{value}"'
-    yield f"2. Start the broker: mosquitto -c {files.folder / 'mosquitto.conf'}"
+    again = ", again where it runs, for it read the old files" * files.has_replaced()
+    yield f"2. Start the broker{again}: mosquitto -c {files.folder / 'mosquitto.conf'}"
     yield (
         f"3. Start the rest: heatveil fleet --config {path} and heatveil serve --config {path}; a "
         "board needs ca.pem, and its own name and password"

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -56,8 +57,13 @@ def make_authority(name: str, now: datetime) -> Pair:
     return _pair(built.sign(key, hashes.SHA256()), key)
 
 
-def make_server(hosts: Iterable[str], signer: Pair, now: datetime) -> Pair:
+def make_server(
+    hosts: Iterable[str], signer: Pair, now: datetime, own_key: bytes | None = None
+) -> Pair:
     """Return a certificate for a broker that goes by these names and addresses.
+
+    Args:
+        own_key: the broker's private key, PEM, which stays; None for a new one.
 
     Raises:
         OperatorFault: one is neither a name nor an address, or there are none.
@@ -70,12 +76,10 @@ def make_server(hosts: Iterable[str], signer: Pair, now: datetime) -> Pair:
             "check. Name it with --host"
         )
     trusted = x509.load_pem_x509_certificate(signer.certificate)
-    signing = serialization.load_pem_private_key(signer.key, None)
-    if not isinstance(signing, ec.EllipticCurvePrivateKey):
-        raise ValueError("its key is not one that heatveil made")
+    signing = _load_key(signer.key)
     if signing.public_key() != trusted.public_key():
         raise ValueError("certificate and key do not belong together")
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = ec.generate_private_key(ec.SECP256R1()) if own_key is None else _load_key(own_key)
     # A common name holds 64 characters; who checks looks at the alternative names alone.
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, str(names[0].value)[:64])])
     above = x509.AuthorityKeyIdentifier.from_issuer_public_key(signing.public_key())
@@ -110,6 +114,35 @@ def make_general_name(host: str) -> x509.DNSName | x509.IPAddress:
             "broker.example, or an address such as 192.0.2.7, with --host"
         )
     return x509.DNSName(host)
+
+
+def list_names(certificate: x509.Certificate) -> list[str]:
+    """Return the names and addresses that a certificate is for.
+
+    Raises:
+        x509.ExtensionNotFound: it says none.
+    """
+    found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return [str(name.value) for name in found if isinstance(name, x509.DNSName | x509.IPAddress)]
+
+
+def check_signed_by(certificate: x509.Certificate, signer: Pair) -> None:
+    """Check that an authority signed a certificate.
+
+    Raises:
+        ValueError: it did not.
+    """
+    try:
+        certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(signer.certificate))
+    except (TypeError, InvalidSignature) as fault:
+        raise ValueError("another signed it") from fault
+
+
+def _load_key(key: bytes) -> ec.EllipticCurvePrivateKey:
+    found = serialization.load_pem_private_key(key, None)
+    if not isinstance(found, ec.EllipticCurvePrivateKey):
+        raise ValueError("its key is not one that heatveil made")
+    return found
 
 
 def _begin(

@@ -5,6 +5,7 @@ read is all that its part needs. Rights are said once here, and written by `dyna
 the plugin.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -106,6 +107,22 @@ log_type warning
 log_type notice
 connection_messages true
 """
+
+
+LISTENER = re.compile(r"^listener (\d+)(?: (\S+))? *$", re.MULTILINE)
+
+
+def listens_here_alone(configuration: str) -> bool:
+    """Return whether all listeners of a configuration are for this machine alone."""
+    found = LISTENER.findall(configuration)
+    return bool(found) and all(is_loopback(address) for _, address in found)
+
+
+def widen_listeners(configuration: str) -> str:
+    """Return a configuration whose listeners for this machine alone are for all."""
+    return LISTENER.sub(
+        lambda one: f"listener {one[1]}" if is_loopback(one[2] or "") else one[0], configuration
+    )
 
 
 def render_configuration(

@@ -234,7 +234,9 @@ def check_broker_host(board: Board, host: str) -> None:
         raise OperatorFault(
             f"[mqtt] host is {host}, which on {board.where} means the board itself, so it would "
             "never reach the broker. Set it to the name or address of the broker on the board's "
-            "network, and run this again"
+            "network; if it is a broker of heatveil broker init, run that again, which adds the "
+            "name to its certificate, and start broker, gateway and fleet again. `heatveil check` "
+            "says whether all fit. Then run this again"
         )
 
 

@@ -116,8 +116,8 @@ def explain_distrust(broker: Mqtt, fault: OSError) -> str:
             place=place,
             why=f"for another name ({fault.verify_message}); it must be made for the host that "
             "[mqtt] names, or any server with a certificate could pose as the broker. Write the "
-            "name it was made for as host, or make one for this name (heatveil broker init "
-            "--host)",
+            "name it was made for as host, or make one for this name (heatveil broker init) and "
+            "start the broker again",
         )
     signed = broker.ca_file or "this machine's authorities"
     return CERTIFICATE(

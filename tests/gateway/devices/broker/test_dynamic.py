@@ -6,13 +6,14 @@ The plugin's file of a broker that rests, changed by one device; the plugin is t
 import json
 import stat
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography import x509
 
-from gateway.devices.broker import dynamic
+from gateway.devices.broker import certificates, dynamic
 from gateway.devices.broker.control import BrokerControl, check_answers
 from gateway.devices.broker.doors import RunningBroker, StoppedBroker
 from gateway.devices.broker.dynamic import MARK, has_other_rights, has_role
@@ -292,7 +293,8 @@ def test_an_old_certificate_is_renewed_by_the_same_authority(init: Any, site: Pa
     after = contents(folder)
 
     assert said.status == 0
-    assert {name for name in after if after[name] != before[name]} == {"server.pem", "server.key"}
+    changed = {name for name in after if after[name] != before[name]}
+    assert changed == {"server.pem", "server.key", "mosquitto.conf"}  # it listened here alone
     assert names(folder) == ["127.0.0.1", "broker.example", "192.0.2.7"]
 
 
@@ -381,3 +383,69 @@ def test_a_device_with_the_gateways_name_is_refused(init: Any, site: Path) -> No
     said = init()
 
     assert "also the name of a device" in said.refusal
+
+
+def rehost(site: Path, host: str) -> None:
+    """Give the broker another name in the deployment file."""
+    text = site.read_text()
+    site.write_text(text.replace('host = "127.0.0.1"', f'host = "{host}"', 1))
+
+
+def test_a_broker_that_gets_a_name_keeps_all_but_certificate_and_listener(
+    init: Any, site: Path
+) -> None:
+    """The first board comes after the first trial; every command before it named 127.0.0.1."""
+    init()
+    folder = site.parent / "broker"
+    before = contents(folder)
+    (folder / "server.pem.new").write_text("of a run that was cut off")
+    rehost(site, "vm")
+    said = init("--host", "192.0.2.7")
+    after = contents(folder)
+
+    assert "server.pem, mosquitto.conf" in said.success
+    assert "again where it runs" in said.out
+    changed = {name for name in after if after[name] != before.get(name)}
+    assert changed == {"server.pem", "mosquitto.conf"}
+    assert names(folder) == ["vm", "192.0.2.7", "127.0.0.1"]
+    lines = [(before, b"listener 8883 127.0.0.1"), (after, b"listener 8883")]
+    rules = [one["mosquitto.conf"].splitlines() for one, _ in lines]
+    assert [
+        (old, new) for old, new in zip(*rules, strict=True) if old != new
+    ] == [tuple(line for _, line in lines)]  # fmt: skip
+    assert "nothing was written" in init().success
+
+
+def test_a_certificate_of_another_s_is_not_replaced(init: Any, site: Path) -> None:
+    """Its owner has put it there; what we would sign nobody may trust."""
+    init()
+    folder = site.parent / "broker"
+    now = datetime.now(UTC)
+    made = certificates.make_server(["127.0.0.1"], certificates.make_authority("x", now), now)
+    (folder / "server.pem").write_bytes(made.certificate)
+    (folder / "server.key").write_bytes(made.key)
+    rehost(site, "vm")
+    before = contents(folder)
+
+    assert "server.pem does not name vm" in init().refusal
+    assert contents(folder) == before
+
+
+def test_check_holds_host_against_the_broker_s_files(
+    init: Any, site: Path, heatveil: Callable[..., Any]
+) -> None:
+    """Before a board is on the wall, and without a broker that runs."""
+    init()
+    right = heatveil("check", site).out
+    rehost(site, "vm")
+    wrong = heatveil("check", site).out
+    init()
+    mended = heatveil("check", site).out
+
+    words = "certificate {0}/server.pem is for 127.0.0.1;", "{0}/mosquitto.conf listens to this"
+    places = [word.format(site.parent / "broker") for word in words]
+    assert [[place in said for place in places] for said in (right, wrong, mended)] == [
+        [False, False],
+        [True, True],
+        [False, False],
+    ]
