@@ -27,6 +27,7 @@ case $board in
     *) refuse "$board is no board that is built here; name one as MicroPython calls it, RPI_PICO_W" ;;
 esac
 if [ -n "$source" ]; then
+    [ -d "$source" ] || refuse "MICROPY=$source is no folder; name a checkout of MicroPython, with its submodules"
     source=$(cd "$source" && pwd)
     [ -d "$source/ports/$port" ] || refuse "$source is no MicroPython: it has no ports/$port"
 elif [[ $board == *_W || $port == esp32 ]]; then

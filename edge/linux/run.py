@@ -18,9 +18,14 @@ from ..net.tls import Clock
 from . import buses, place, uart
 from .exact import Exact, Raw
 
+USAGE = "usage: python -m edge.linux.run FOLDER   (the one that edge.linux.enrol made)\n"
+
 
 class Notify:
-    """systemd, or nobody: told that the device is ready, lives (`feed`), and how (`show`)."""
+    """systemd, told that the device is ready, lives (`feed`), and how (`show`).
+
+    Who runs it by hand reads how it is on standard error.
+    """
 
     def __init__(self):
         where = os.environ.get("NOTIFY_SOCKET", "")
@@ -34,6 +39,8 @@ class Notify:
     def show(self, word):
         """Say how the device is, in a word; the first time also that it has started."""
         if word != self._told:
+            if not self._where:
+                sys.stderr.write("heatveil: %s\n" % word)
             self._say("STATUS=%s" % word if self._told else "READY=1\nSTATUS=%s" % word)
             self._told = word
 
@@ -60,6 +67,25 @@ def sensor_of(config):
         i2c=bus,
         wire=lambda driver: buses.Wire(),
     )
+
+
+class Params:
+    """What a driver asks of a Round, for a look at the start."""
+
+    exponent = 8
+
+
+def describe(config, sensor):
+    """Return who runs here and where to, and what is wrong with the sensor; never what it says."""
+    who, link, driver = config.identity, config.link, config.driver["name"]
+    lines = ["%s of site %s, with %s" % (who.name, who.site, driver)]
+    lines[0] += "; its broker is %s:%d" % (link["host"], link["port"])
+    if find_reads(config.mechanism) == "temperature":
+        try:
+            sensor.read(Params)
+        except (OSError, ValueError) as why:
+            lines.append("%s: %s. It is tried again when a round asks for it" % (driver, why))
+    return lines
 
 
 async def live(config, folder, notify, sensor):
@@ -116,6 +142,9 @@ async def live(config, folder, notify, sensor):
 
 def main(arguments):
     """Run it; return the exit status."""
+    if len(arguments) > 1 or arguments[:1] in (["--help"], ["-h"]):
+        sys.stderr.write(USAGE)
+        return 0 if len(arguments) == 1 else 2
     folder = arguments[0] if arguments else "."
     try:
         held = place.lock_folder(folder)
@@ -128,6 +157,9 @@ def main(arguments):
     except (OSError, ValueError) as why:
         sys.stderr.write("heatveil: %s\n" % why)
         return 2
+
+    for line in describe(config, sensor):
+        sys.stderr.write("heatveil: %s\n" % line)
 
     async def until_told():
         work = asyncio.ensure_future(live(config, folder, Notify(), sensor))

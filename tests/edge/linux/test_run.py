@@ -332,7 +332,11 @@ def test_the_program_runs_and_ends_when_told(device_file: Path, host) -> None:
     ran.send_signal(signal.SIGTERM)
     _, said = ran.communicate()
 
-    assert (ran.returncode, said) == (0, "")
+    assert ran.returncode == 0
+    assert said.splitlines()[0].endswith(f"with tmp117; its broker is 127.0.0.1:{host.port}")
+    assert "tmp117: the sensor does not answer" in said.splitlines()[1]
+    words = [line.removeprefix("heatveil: ") for line in said.splitlines()[2:]]
+    assert words == ["disconnected", "ready", "disconnected"]
     assert second.returncode == 2
     assert "another process" in second.stderr
     assert host.hears(lambda: host.said("state")[-1] == b"disconnected")
