@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -123,25 +124,34 @@ def format_duration(seconds: float) -> str:
 # A plane of some thousand cells takes a minute; whoever waits in silence takes it for dead.
 
 Stage = Callable[[str], None]
+SILENT_S = 30.0
 
 
 @contextmanager
 def show_stages(in_lines: bool = False) -> Iterator[Stage]:
     """Yield what takes the name of a stage; it is shown until the next, and goes at the end.
 
-    On standard error, and only where that is a terminal: results and logs hold none of it.
+    On standard error, where that is a terminal: results and logs hold none of it. Elsewhere what
+    takes long is a line from time to time.
 
     Args:
         in_lines: elsewhere each stage is a line, without the numbers behind its comma.
     """
     if not sys.stderr.isatty():
         begun: set[str] = set()
+        last_s = time.monotonic()
 
         def begin(name: str) -> None:
+            nonlocal last_s
             short = name.partition(",")[0]
             if in_lines and short not in begun:
                 begun.add(short)
                 sys.stderr.write(f"{short} ...\n")
+            elif time.monotonic() - last_s > SILENT_S:
+                sys.stderr.write(f"{name} ...\n")
+            else:
+                return
+            last_s = time.monotonic()
 
         yield begin
         return

@@ -76,7 +76,7 @@ class OpenRound:
         """
         sender, payload = report.sender, report.payload
         if report.round != self.name:
-            open_now = f"round {self.plan.number}, {self.name.hex()}, is open"
+            open_now = f"round {self.plan.number} ({self.name.hex()}) is open"
             why = f"it answers round {report.round.hex()}; {open_now}"
             return Refused(sender, why, "other-round")
         if now_s >= self.closes_s:

@@ -240,7 +240,8 @@ def _refusal(
             return "", ""
         kind, why = refused.kind, refused.why
     if kind == "other-round" and report.round in charged:
-        return "late", f"{why}, and that one is over"
+        now = why.partition("; ")[2]
+        return "late", f"it answers an earlier round ({report.round.hex()}), which is over; {now}"
     return kind, why
 
 

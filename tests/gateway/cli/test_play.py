@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gateway import mechanisms
+from gateway import mechanisms, output
 from gateway.mechanisms import find_mechanism
 from gateway.mechanisms.flags import parse_query
 from recovery.maps.heatmap import from_npz
@@ -239,3 +239,16 @@ def test_the_published_file_holds_no_reading(published: Path) -> None:
     sigma = found["rounds"][0]["params"][4] ** 0.5
     assert np.std(first - second) == pytest.approx(2**0.5 * sigma, rel=0.4)
     assert np.std(second - third) == pytest.approx(2**0.5 * sigma, rel=0.4)
+
+
+def test_what_takes_long_says_where_it_is_in_a_pipe_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two million devices take a minute, in which nothing was said; a short run stays silent."""
+    now_s = iter([0.0, 10.0, 31.0, 31.0, 50.0])
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(now_s))
+    with output.show_stages() as stage:
+        for thousands in (2, 4, 6):
+            stage(f"blurring the readings, {thousands},000 so far")
+
+    assert capsys.readouterr().err == "blurring the readings, 4,000 so far ...\n"

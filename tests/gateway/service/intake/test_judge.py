@@ -156,9 +156,14 @@ def test_a_late_answer_and_one_to_another_round_are_refused(home: Any) -> None:
     late = judged(home, plan, answer, now_s=100.5)
     other = judged(home, home.round(2), answer)
     none = judge_reports(answer, None, {}, NOTHING, 1.0)
+    asked = NOTHING._replace(prices={wire.name_of(plan): Fraction(1, 20)})
+    over = judged(home, home.round(2), answer, known=asked)
 
+    assert "it answers an earlier round" in over.letters[0].why
+    assert "which is over; round 2 (" in over.letters[0].why
     assert "closed 0.5 s ago" in late.letters[0].why
     assert "it answers round" in other.letters[0].why
+    assert "; round 2 (" in other.letters[0].why
     assert "no round is open" in none.letters[0].why
     for verdict in (late, other, none):
         assert verdict.kept == []
