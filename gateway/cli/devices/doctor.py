@@ -102,6 +102,10 @@ def budget(
     variance: Annotated[int, typer.Option(help="Of the noise, in grains squared.")] = 250_000,
     battery: Annotated[float, typer.Option(help="What it holds, in mAh.")] = 2500.0,
     awake: Annotated[bool, typer.Option("--awake", help="It never sleeps.")] = False,
+    chip: Annotated[
+        str | None,
+        typer.Option(help="What it sleeps with: rp2 (Pico W) or esp32; as rp2 if not said."),
+    ] = None,
     own: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A figure of your own board."),
@@ -117,7 +121,7 @@ def budget(
     if config is not None:
         found, promised, hours, tables = read_board_requirements(config, sensor)
         plan = plan._replace(**found)
-    plan = plan._replace(own=parse_figures(own or []))
+    plan = plan._replace(own=parse_figures(own or [], chip))
     needs = compute_needs(plan)
     for line in _lines(needs, promised, hours, tables):
         typer.echo(line)
@@ -188,7 +192,7 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
 
 def _figure(name: str, plan: DevicePlan) -> str:
     _, unit, measured, source = FIGURES[name]
-    how = "your own" if name in plan.own else "measured" if measured else "estimated"
+    how = "as was given" if name in plan.own else "measured" if measured else "estimated"
     return f"{name:14} {plan.get_figure(name):.4g} {unit}  {how}: {source}"
 
 

@@ -132,6 +132,34 @@ def test_the_pages_numbers_of_heap_are_those_that_a_plan_is_reckoned_with() -> N
 
     assert said == table
     assert int(most) - 10 < find_least_heap_kb("") <= int(most)
+    (placed,) = re.findall(r"in place, in (\d+) KB of heap", page)
+    assert int(placed) == math.ceil(find_least_heap_kb("_rom"))
+
+
+def test_budget_and_provision_say_the_same_heap() -> None:
+    """One of them counted the check of a certificate, and the other did not."""
+    memory = compute_needs(PLAN._replace(readings=1)).memory
+    loads = {"": memory.load_source, "_mpy": memory.load_mpy}
+
+    assert {end: size - 12 for end, size in loads.items()} == {  # a reading, its noise, its answer
+        end: round(1024 * find_least_heap_kb(end)) for end in loads
+    }
+
+
+def test_the_page_s_days_of_battery_are_what_the_command_says(heatveil) -> None:
+    """Whoever buys cells by this page is not to find others in the estimate."""
+    page = (Path(__file__).parents[4] / "edge" / "README.md").read_text("utf-8")
+    rows = re.findall(r"^\| every (\d+) s \| (\d+) days \| (\d+) days \|$", page, re.M)
+    found = []
+    for every, *_ in rows:
+        words = ("budget", "--sensor", "tmp117", "--every", every, "--chip")
+        said = [heatveil(*words, chip).success for chip in ("rp2", "esp32")]
+        days = [float(re.findall(r"battery +(\S+) days", one)[0]) for one in said]
+        found.append((every, *(f"{one:.0f}" for one in days)))
+
+    assert len(rows) == 3
+    assert found == rows
+    assert "rp2 or esp32" in heatveil("budget", "--chip", "esp8266").refusal
 
 
 # A board in a served secure sum: provisioned from the fleet it was enrolled with, then added up.
