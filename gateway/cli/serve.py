@@ -196,6 +196,9 @@ def read_page_settings(deployment: Deployment) -> dict[str, Any]:
     }
 
 
+RELOADED = "reloaded the deployment file; it holds once the open round is over"
+
+
 @dataclass
 class ConfigFiles:
     """What the files said when they were read last, and were right."""
@@ -221,7 +224,7 @@ class ConfigFiles:
             new = reread_files(self.path, self.deployment, self.devices)
             take(*new)
             self.deployment, self.devices = new
-            log.info("reloaded the deployment file", devices=len(new[1].by_name))
+            log.info(RELOADED, devices=len(new[1].by_name))
         except OperatorFault as fault:
             log.error(
                 "the changed deployment was refused; the gateway goes on with the one before",

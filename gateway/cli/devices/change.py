@@ -263,7 +263,10 @@ def sum_nano_rho(charges: Iterable[Charge | ChargeRow]) -> int:
 # device that goes is cut off at the broker first. What a kill leaves undone the same command does
 # when it is run again, or `remove` undoes. One command at a time: a lock is held.
 
-RELOAD = "A gateway notices this when it starts, or when told to reload (SIGHUP; systemd: restart)"
+RELOAD = (
+    "A gateway notices this when it starts or, told to reload (SIGHUP; systemd: restart), once "
+    "the open round is over"
+)
 FEWER = (
     "the map has fewer sensors from now on. What was promised still holds for the others, since "
     "each device's noise is its own"

@@ -124,9 +124,15 @@ def _bring(
     """Write a device to its board, remove the file that waited for that, and see it start."""
     deployment, owner = config.load_deployment(job.path), _admit_to(job.updates, held, job.say)
     kit = Kit(held, told, job.files, otherwise, deployment.site.devices, owner)
-    seen = provisioning.provision_board(job.board, kit, job.say)
+    seen, wrong = provisioning.provision_board(job.board, kit, job.say)
     if waiting is not None:
         waiting.unlink()
+    if wrong:
+        raise OperatorFault(
+            f"{job.name} has its keys and its budget, but its sensor cannot be read ({wrong}). It "
+            "was not started: each round would cost it an answer that it cannot give. Correct "
+            f"the wiring, or [driver] in its settings, then run heatveil provision {job.name}"
+        )
     start_board(job.board, deployment, held.identity, seen.epoch, job.wait_s, job.say)
 
 
@@ -145,6 +151,20 @@ def _admit_to(updates: Path | None, held: BoardFile, say: Callable[[str], None])
         return given
 
     return owner
+
+
+def check_takes_releases(board: Board, updates: Path | None) -> None:
+    """Check that a board would be there when a release comes, if it is to take any.
+
+    Raises:
+        OperatorFault: it runs only as long as a command.
+    """
+    if updates is not None and not getattr(board, "runs_on", True):
+        raise OperatorFault(
+            f"--updates {updates} was given for {board.where}, which runs only as long as the "
+            "command that started it, so no release over the air would ever come to it. Leave "
+            "--updates out; it gets a newer heatveil by being provisioned again"
+        )
 
 
 def check_before_provisioning(
@@ -429,6 +449,7 @@ def provision(
     """Make a device of a bare board with MicroPython; cut off, it goes on where it was."""
     which = sensor, sensors, central
     with lend_board(board, wait > 0) as place:
+        check_takes_releases(place, updates)
         check_before_provisioning(config, name, place, out, which)
         files = compile_modules() if mpy else None
         if firmware is not None:
@@ -462,5 +483,6 @@ def rotate(
         raise typer.BadParameter("a budget belongs to keys: give --keys too")
     files = compile_modules() if mpy else None
     with lend_board(board, wait > 0) as place:
+        check_takes_releases(place, updates)
         job = BoardJob(config, name, place, settings, files, wait, updates)
         renew_device(job, keys, new_budget)

@@ -13,7 +13,7 @@ from ...devices.kit import modules
 from ...devices.owner import releases
 from ...devices.owner.releases import ReleaseProgress, SignedRelease
 from ...faults import OperatorFault
-from ...output import check_writable
+from ...output import check_writable, format_duration
 from ...settings import config
 from .. import flags
 from .owner import format_owners
@@ -86,6 +86,10 @@ def update(
                 f"{out} goes to the broker with: heatveil update --config {path} --send {out}"
             )
             return
+    typer.echo(
+        f"sending to {format_owners(found.manifests)}; waits for {format_duration(patience_s)} at "
+        "most for what they say (Ctrl-C ends that alone: the broker keeps what was sent)"
+    )
     seen = releases.send_release(deployment.mqtt, found, patience_s)
     for line in _describe(found, seen):
         typer.echo(line)

@@ -189,6 +189,7 @@ class StandInBoard:
     """
 
     here = True  # so loopback is this machine for it too
+    runs_on = False  # when the command is over
     answers = (
         "; on a board in a folder only these answer: ds18b20 on any pin, tmp117 at address 72, "
         "yours as it comes (a TMP36), and gps, fixed for a place"

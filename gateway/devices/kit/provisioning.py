@@ -4,7 +4,8 @@ While anything can still go wrong the board cannot start: main.py is taken away 
 last. Its sensor is tried before there is a budget. Keys are bound to this board on the host's
 disk before its slots are written, and the host forgets the chain key before the board can start.
 So a cut at any point leaves one device at most, and never two streams of one key. A board that
-was this device already goes on without a sensor that answers: it says so itself.
+was this device already is given all but main.py where its sensor does not answer: each Round would
+cost it an answer.
 
 Whether a board may become a device: checked before there are keys for it, or old ones end.
 
@@ -280,7 +281,7 @@ def try_sensor_with_config(board: Board, held: BoardFile, config: bytes) -> self
     cuts it off, a board starts with the one that it had, or not at all. What is left of it the
     next run writes over, and `still.resumed` removes.
 
-    Where it was at work before, it goes on all the same. That config, which says who it was, is
+    Where it was at work before, it is given all but its start. The config which says who it was is
     replaced as the last thing, so a run that was cut off finds it again.
 
     Raises:
@@ -369,8 +370,10 @@ class Kit(NamedTuple):
     owner: Owner | None = None
 
 
-def provision_board(board: Board, kit: Kit, say: Say) -> state.BoardState:
-    """Return what the board holds in the end; it was not started.
+def provision_board(board: Board, kit: Kit, say: Say) -> tuple[state.BoardState, str]:
+    """Return what the board holds in the end, and what is wrong with its sensor, "" for nothing.
+
+    It was not started; where something is wrong it has no main.py, and does not start by itself.
 
     Raises:
         OperatorFault: it cannot be done, and why; what was done stays, and is not done again.
@@ -432,7 +435,9 @@ def provision_board(board: Board, kit: Kit, say: Say) -> state.BoardState:
         )
     held = boardfile.erase_chain_key(held)
     say(f"handed over  {held.path.name} holds no chain key: no second board can come of it")
-    seen = _find_sensor(board, held)
+    seen = _check_keys(board, held)
+    if tried.wrong:
+        return seen, tried.wrong
     if seen.answers_at_risk:
         say(
             f"restart      costs up to {seen.answers_at_risk} answers, which it had paid for "
@@ -445,7 +450,7 @@ def provision_board(board: Board, kit: Kit, say: Say) -> state.BoardState:
         f"ready        {seen.answers_left} answers left; the keys on the board are those that the "
         "gateway knows"
     )
-    return seen
+    return seen, ""
 
 
 def _describe_files(files: dict[str, bytes], written: list[str], why: str) -> str:
@@ -498,7 +503,7 @@ def _slots(board: Board, held: BoardFile, say: Say) -> BoardFile:
     return held
 
 
-def _find_sensor(board: Board, held: BoardFile) -> state.BoardState:
+def _check_keys(board: Board, held: BoardFile) -> state.BoardState:
     seen = state.read_board_state(board, held.identity.mac_key)
     if why := seen.config or seen.lost:
         raise OperatorFault(f"{board.where} cannot use what it was given: {why}")

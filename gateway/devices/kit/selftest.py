@@ -19,6 +19,7 @@ import hashlib
 import os
 from typing import Any, NamedTuple
 
+from edge.board.sensors.bus import RUBBISH
 from edge.core import entropy, wire
 from edge.core.budget import COUNT, Budget, Limits
 from edge.core.node import Node
@@ -458,6 +459,8 @@ def try_sensor(board: Board, reads: str, told: str = CONFIG) -> SensorTrial:
         )
         wrong = f"its driver stops with {lines['stops']}. {mend}"
     elif wrong:
+        if driver == "yours" and wrong == RUBBISH:
+            wrong += ", or at the bounds in your driver: what lies beyond them counts as a fault"
         wrong += getattr(board, "answers", "")
     how = PRETENDED if hasattr(board, "answers") else WELL
     if lines.get("place") == "unknown":

@@ -70,6 +70,13 @@ def read_settings_file(path: Path) -> dict[str, Any]:
                 f"from its enrolment alone; {suggest_name(word, OWN)}"
             )
     _check(found, f"the settings {path}")
+    wifi = found.get("wifi")
+    password = wifi.get("password") if isinstance(wifi, dict) else None
+    if password is not None and not 8 <= len(password.encode()) <= 64:
+        raise OperatorFault(
+            f"the settings {path} have a password under [wifi] of {len(password.encode())} bytes; "
+            "that of a Wi-Fi (WPA) has 8 to 63 characters, so the board could not join. Correct it"
+        )
     driver = found.get("driver")
     if isinstance(driver, dict) and "file" in driver:
         driver["file"] = str(_driver(path.parent / str(driver["file"]), driver.get("name")))

@@ -225,8 +225,9 @@ OVER = ("late", "other-round")  # kinds of refusals that the next round ends
 # Kinds of refusals that a reload ends: the ear has held a frame's MAC against the newest keys.
 NOT_YET = ("unknown", "forged")
 NOT_TAKEN = (
-    "has not taken it. It takes up a new device or new keys at its start, or when told to "
-    "reload (SIGHUP); till then the board keeps the frame"
+    "has not taken it. It takes up a new device or new keys at its start or, when told to reload "
+    "(SIGHUP), once the open round is over; till then the board keeps the frame. See it come with "
+    "heatveil device list: to provision again would start the board again, which costs answers"
 )
 NOTHING = (
     "Tried from the board, the broker can be reached and lets it in: it may need longer (--wait), "

@@ -145,7 +145,7 @@ def test_whatever_is_cut_off_is_finished_by_running_it_again(
             assert now.given or not (folder / "main.py").exists()
         else:
             pytest.fail("it was not cut off")
-        seen = provisioning.provision_board(board, Kit(held(desk), own), lambda _: None)
+        seen, _ = provisioning.provision_board(board, Kit(held(desk), own), lambda _: None)
         assert (seen.budget_state, seen.epoch, seen.ours) == ("ready", 0, True)
         place = budget_place(folder, held(desk))
         assert tuple(place.read(i) for i in range(COUNT)) == first
@@ -265,6 +265,7 @@ class Untouched:
         ("[driver]\nname='yours'\n[wifi]\nwake_s=3\n", r"'wake_s' under \[wifi\].*belongs above"),
         ("[driver]\nname='tmp177'\n", r"driver 'tmp177'.*did you mean tmp117\?"),
         ("[driver\n", "cannot be read"),
+        ("[driver]\nname='yours'\n[wifi]\nssid='a'\npassword='short'\n", "5 bytes.*8 to 63"),
         ("tick_ms = 1\n[driver]\nname='yours'\n", "tick_ms"),
     ],
 )

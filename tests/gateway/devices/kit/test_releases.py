@@ -15,6 +15,7 @@ from gateway.devices.broker import embedded
 from gateway.devices.kit import modules, provisioning, settings
 from gateway.devices.kit import releases as on_board
 from gateway.devices.kit.boardfile import load_board_file as load_board
+from gateway.devices.kit.connect import StandInBoard
 from gateway.devices.kit.provisioning import Kit
 from gateway.devices.owner import releases
 from gateway.devices.owner.releases import ReleaseProgress, SignedRelease
@@ -29,9 +30,10 @@ from tests.processes import find_free_port
 
 @pytest.mark.long
 def test_a_release_is_fetched_tried_and_confirmed_and_a_bad_one_goes_back(
-    desk: Desk, brokers: Ran
+    desk: Desk, brokers: Ran, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what was there before: the keys, the budget, and epochs that only go forward."""
+    monkeypatch.setattr(StandInBoard, "runs_on", True)
     owner, folder = desk.path.parent / "owner.json", desk.path.parent / "board"
     text = desk.path.read_text().replace("readings = 3", "readings = 60")
     desk.path.write_text(text.replace("every_s = 12", "every_s = 6"))
@@ -133,7 +135,7 @@ def test_a_release_goes_to_those_who_are_named(tmp_path: Path) -> None:
 
 
 def test_update_refuses_before_it_signs_or_sends(
-    heatveil: Callable[..., Any], tmp_path: Path
+    heatveil: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No option is ignored without a word, and no number is used up for a file nobody gets."""
     path, owner, out = tmp_path / "site.toml", tmp_path / "owner.json", tmp_path / "release.json"
@@ -151,6 +153,11 @@ def test_update_refuses_before_it_signs_or_sends(
     for place in (tmp_path / "nowhere/release.json", owner):
         assert heatveil(*update, "--updates", owner, "--out", place).status == 1
     assert releases.load_owner_file(owner, "seen").newest == 0
+    monkeypatch.setattr(releases, "Link", Wire)
+    monkeypatch.setattr(Wire, "said", {})
+    sent = heatveil(*update, "--updates", owner, "--patience", 0)
+    assert "\nsending to node-1; waits for 0 s at most" in sent.out
+    assert sent.out.index("sending") < sent.out.index("silent: node-1")
     signed = heatveil(*update, *signing)
     assert f"heatveil update --config {path} --send {out}" in signed.success
 
@@ -317,8 +324,22 @@ def test_what_a_board_was_told_of_releases_outlives_the_cable(desk: Desk) -> Non
     assert not list(folder.glob("release*"))
 
 
-def test_a_board_that_takes_no_more_releases_says_so(desk: Desk, tmp_path: Path) -> None:
+def test_a_board_that_runs_no_longer_than_a_command_is_given_no_owner(
+    desk: Desk, tmp_path: Path
+) -> None:
+    """Else `update` would wait for it, and `doctor` say that it takes releases."""
+    owner, words = tmp_path / "owner.json", ("--board", f"folder:{tmp_path / 'board'}")
+    for command in (("provision", "attic", "--settings", desk.own), ("rotate", "node-1")):
+        said = desk.run(*command, *words, "--updates", owner)
+        assert "no release over the air would ever come to it" in said.refusal
+    assert not owner.exists()
+
+
+def test_a_board_that_takes_no_more_releases_says_so(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """New keys end the update key; nobody may learn of it from a board that stays old."""
+    monkeypatch.setattr(StandInBoard, "runs_on", True)
     words = ("--board", f"folder:{desk.path.parent / 'board'}")
     desk.board()
     owner = ("--updates", tmp_path / "owner.json")

@@ -86,27 +86,35 @@ def key_of(desk: Any) -> str:
 
 @pytest.mark.long
 @pytest.mark.parametrize("waiting", [False, True], ids=["made now", "made before"])
-def test_new_keys_come_to_a_board_whose_sensor_broke(
+def test_new_keys_come_to_a_board_whose_sensor_broke_and_it_is_not_started(
     desk: Any, folder: Path, waiting: bool
 ) -> None:
-    """In one command: the gateway takes the old ones no more, and nothing waits on the host."""
+    """The gateway takes the old ones no more; and no round costs it what it cannot answer."""
     assert run(desk, folder, "provision", NAME, "--settings", desk.own).status == 0
     old, before = key_of(desk), [(folder / path).read_bytes() for path in bundle.SLOTS]
+    right = desk.own.read_text()
     desk.own.write_text(SILENT)
     if waiting:
         assert desk.run("device", "rotate", NAME, "--keys").status == 0
     said = run(desk, folder, "rotate", NAME, "--settings", desk.own, "--keys")
 
-    assert "it answers" not in said.success
-    assert "\nready" in said.out
+    assert said.status == 1
+    assert "It was not started" in said.err
+    assert f"then run heatveil provision {NAME}" in said.err
+    assert not {"restart", "ready"} & {line.partition(" ")[0] for line in said.out.splitlines()}
     assert given(desk)
     assert not desk.path.with_name(f"{NAME}.device.json").exists()
-    assert names(folder) == {*bundle.SLOTS, bundle.CONFIG, bundle.MAIN}
+    assert names(folder) == {*bundle.SLOTS, bundle.CONFIG}
     assert [(folder / path).read_bytes() for path in bundle.SLOTS] != before
     mine = held(desk)
     seen = state.read_board_state(desk.board(), mine.identity.mac_key)
     assert (seen.key, seen.ours, seen.budget_state) == (key_of(desk), True, "ready")
     assert seen.key != old
+
+    desk.own.write_text(right)
+    again = run(desk, folder, "provision", NAME, "--settings", desk.own)
+    assert "it answers" in again.success
+    assert bundle.MAIN in names(folder)
 
 
 TRIAL = boards.make_temporary_name(bundle.CONFIG)
@@ -199,6 +207,11 @@ def test_a_device_starts_with_the_config_that_it_had_or_not_at_all(
             "[1 // (20.5 - 20.5)]",
             "yours: its driver stops with ZeroDivisionError in "
             "counts(), line 6. Correct the driver that is named as file",
+        ),
+        (
+            "counts",
+            "__import__('edge.board.sensors.bus', None, None, ['x']).possible([99], 1, 2)",
+            "or at the bounds in your driver",
         ),
     ],
 )

@@ -189,7 +189,7 @@ def test_a_board_that_does_not_come_says_why(desk: Any, provision: Any) -> None:
 @pytest.mark.long
 def test_nothing_secret_is_printed_on_the_way(desk: Any, provision: Any) -> None:
     """What a board prints goes into the report of whoever asks for help: no name, no password."""
-    desk.own.write_text(desk.own.read_text() + '[wifi]\nssid = "ours"\npassword = "hunter3"\n')
+    desk.own.write_text(desk.own.read_text() + '[wifi]\nssid = "ours"\npassword = "hunter33"\n')
     assert provision("--wait", 0).status == 0
     board = open_board(f"folder:{desk.path.parent / 'board'}")
     impatient = (link._ASK % bundle.CONFIG).replace("range(100)", "range(1)")
@@ -228,7 +228,7 @@ def test_doctor_tries_the_way_to_the_broker(desk: Any, provision: Any) -> None:
 
 
 WITHIN_S = 90.0  # from bare to the gateway, where the machine is not shared
-WIFI = '[wifi]\nssid = "emulated"\npassword = "any"\n'
+WIFI = '[wifi]\nssid = "emulated"\npassword = "anything"\n'
 # Its one-wire bus has nobody on it: what is looked at here is the way, and not the sensor.
 OWN = '[driver]\nname = "ds18b20"\npin = 4\n' + WIFI
 
