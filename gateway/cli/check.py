@@ -70,19 +70,16 @@ def check_links(deployment: Deployment, connect: bool) -> Iterator[Finding]:
 
 
 def _listener(broker: Mqtt) -> Iterable[Finding]:
-    """Yield a fault where another program than the broker has its port on this machine."""
+    """Yield a fault where another program than the broker has its port on this machine.
+
+    In the clear it would have to be spoken to, and where nobody answers it may start later:
+    neither is a finding without --connect.
+    """
     try:
-        context = access.make_tls_context(broker)
+        if (context := access.make_tls_context(broker)) is not None:
+            _read_certificate(broker, context)
     except OperatorFault:
         return  # what it lacks is told among the files
-    if context is None:
-        return  # in the clear it would have to be spoken to
-    try:
-        with (
-            socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S) as plain,
-            context.wrap_socket(plain, server_hostname=broker.host),
-        ):
-            pass
     except OSError as wrong:
         if why := access.explain_distrust(broker, wrong):
             yield make_fault(
@@ -146,18 +143,21 @@ def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
 
 def _check_shown(broker: Mqtt, context: ssl.SSLContext) -> Iterable[Finding]:
     """Yield how long the certificate is good that the broker really shows."""
-    address = broker.host, broker.port
     try:
-        with (
-            socket.create_connection(address, timeout=PATIENCE_S) as plain,
-            context.wrap_socket(plain, server_hostname=broker.host) as link,
-        ):
-            shown = link.getpeercert(binary_form=True)
+        shown = _read_certificate(broker, context)
     except OSError:
         return  # the link says why, in words
     if shown:
         days = count_days_left(ssl.DER_cert_to_PEM_cert(shown).encode())
         yield judge_certificate("broker", "the certificate that it shows", days)
+
+
+def _read_certificate(broker: Mqtt, context: ssl.SSLContext) -> bytes | None:
+    with (
+        socket.create_connection((broker.host, broker.port), timeout=PATIENCE_S) as plain,
+        context.wrap_socket(plain, server_hostname=broker.host) as link,
+    ):
+        return link.getpeercert(binary_form=True)
 
 
 SPENT = "so nothing more is asked. A new promise is a new enrolment"
@@ -283,7 +283,7 @@ def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
 def check(
     file: Annotated[Path | None, typer.Argument(help="The deployment file, TOML.")] = None,
     config: flags.File = None,
-    connect: Annotated[bool, typer.Option("--connect", help="Ask the broker too.")] = False,
+    connect: Annotated[bool, typer.Option("--connect", help="Sign in to the broker too.")] = False,
     kept: Annotated[
         bool, typer.Option("--kept", help="Say only what is kept, and for how long.")
     ] = False,
@@ -291,8 +291,9 @@ def check(
 ) -> None:
     """Look through a whole deployment and say what is, or may be, wrong with it.
 
-    Nothing is changed, and a gateway that runs is not disturbed. Exit status 1 where there is a
-    fault; notes are no faults.
+    Nothing is changed, and a gateway that runs is not disturbed. Without --connect a broker with
+    TLS on this machine is asked for its certificate, and no other broker anything. Exit status 1
+    where there is a fault; notes are no faults.
     """
     path = flags.pick_deployment_file(file, config)
     if path is None:
