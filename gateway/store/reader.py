@@ -336,8 +336,7 @@ class Reader:
 
     def read_units(self) -> PromisedUnits:
         """Return what each charge and each round is told in."""
-        last = select(rounds.c.number).join(charges, charges.c.round == rounds.c.name)
-        last = last.where(charges.c.device == "").order_by(charges.c.id.desc()).limit(1)
+        last = select(func.max(rounds.c.number)).where(rounds.c.name == charges.c.round)
         with self._engine.connect() as connection:
             ended = connection.execute(select(promises).order_by(promises.c.id)).all()
             numbers = [connection.scalar(last.where(charges.c.id <= one.charge)) for one in ended]

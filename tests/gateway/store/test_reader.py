@@ -259,6 +259,22 @@ def test_a_second_gateway_is_turned_away(place: Place) -> None:
         pass
 
 
+def test_a_gateway_that_ends_gives_its_lock_back_before_its_connection_goes(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server hears of a closed connection a moment later: too late for who starts at once."""
+    let_go, still = locks._let_go, list[Any]()
+    monkeypatch.setattr(locks, "_let_go", still.append)
+    with lock_store(database):
+        pass
+    with lock_store(database):
+        pass
+
+    assert len(still) == 2
+    for connection in still:
+        let_go(connection)
+
+
 @pytest.mark.long
 def test_the_lock_is_taken_again_after_the_server_was(
     own_cluster: Any, monkeypatch: pytest.MonkeyPatch
