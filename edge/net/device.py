@@ -242,7 +242,7 @@ class Device:
             oldest = self._ring.oldest()
             if heard is None:
                 self.node.forged += 1
-            elif oldest and frame_numbers(oldest) == heard[:2]:
+            elif oldest and read_numbers(oldest) == heard[:2]:
                 self.refused += not heard[2]
                 self.receipts += heard[2] and heard[0] == self.node.budget.epoch
                 self._ring.drop_oldest(oldest)
@@ -418,7 +418,7 @@ def read_receipt(message, identity):
         return None
 
 
-def frame_numbers(frame):
+def read_numbers(frame):
     """Return (epoch, seq) of a frame of the device's own: a map {0: 1, 1: seq, 2: epoch, ...}."""
     reader = wire.Reader(frame)
     reader.at = 4  # behind the heads of the map and of three small numbers, a byte each

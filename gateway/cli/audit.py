@@ -111,8 +111,8 @@ def _layer(name: str) -> Layer:
     known = {layer.name: layer for layer in LAYERS}
     if name not in known:
         raise OperatorFault(
-            f"{name} is not a layer of the audit; one that is must be named, or nothing would be "
-            f"looked at; {suggest_name(name, known)}"
+            f"{name} is not a layer of the audit, so nothing was looked at; "
+            f"{suggest_name(name, known)}"
         )
     return known[name]
 

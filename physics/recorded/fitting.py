@@ -200,8 +200,8 @@ def _same_room(experiments: Sequence[Experiment]) -> None:
             and np.array_equal(one.places_m, first.places_m)
         ):
             raise ValueError(
-                f"experiments {first.name} and {one.name} differ in room or thermometers but a "
-                "fit is of one room, for its figures are. Fit each room by itself."
+                f"experiments {first.name} and {one.name} differ in room or thermometers, but "
+                "what is fitted describes one room. Fit each room by itself."
             )
 
 

@@ -230,8 +230,8 @@ def _check(
     if at.min() < places.min() or at.max() > places.max():
         raise ValueError(
             f"the sources are at {at.tolist()} but must be between the cells, which go from "
-            f"{places.min():g} to {places.max():g}: no heat could explain one elsewhere, and a "
-            "bound on none is true and idle. Move them, or extend the cells."
+            f"{places.min():g} to {places.max():g}: no heat could explain one elsewhere, and the "
+            "bound would say nothing. Move them, or extend the cells."
         )
     if len(np.unique(at)) < len(at):
         raise ValueError(

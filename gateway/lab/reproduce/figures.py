@@ -305,8 +305,8 @@ def find_figures(names: Sequence[str]) -> list[Figure]:
         if not fits:
             near = difflib.get_close_matches(name, known, 3, 0.4) or PAPERS
             raise OperatorFault(
-                f"{name} is not a figure that can be made again; one that is must be named, or "
-                f"nothing is computed. The nearest are {', '.join(near)}; "
+                f"{name} is not a figure that can be made again, so nothing was computed. "
+                f"The nearest are {', '.join(near)}; "
                 "`heatveil reproduce` lists them"
             )
         found |= {one: known[one] for one in fits}
