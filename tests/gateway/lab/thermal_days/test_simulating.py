@@ -153,7 +153,7 @@ def test_who_interrupts_it_finds_nothing_left(
         ("--out", "day.csv", "must end in .npz or .parquet"),
         ("--scores", "room.toml", "are not all different"),
         ("--plot", "day.gif", "the picture is a PNG"),
-        ("--out", "nowhere/day.npz", "is in no folder"),
+        ("--out", "nowhere/day.npz", "there is no folder"),
         ("--estimator", "foo", "foo came but it must be one of auto, posterior"),
     ],
 )
