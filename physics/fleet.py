@@ -127,11 +127,15 @@ class Lasting:
         self._counts: Sequence[int | None] = self._empty
 
     def find_step(self, own: slice) -> Fraction:
-        """Return the step of these sensors' converters, in kelvin.
+        """Return what the least move shows of these sensors' converters, in kelvin.
 
         Raises:
             ValueError: they are of two kinds, so no one Round is made for all of them.
         """
+        kind = self._find_kind(own)
+        return kind.step * (kind.preset.behind // kind.step + 1)
+
+    def _find_kind(self, own: slice) -> Instruments:
         first, last = (
             int(np.searchsorted(self._ends, sensor, "right"))
             for sensor in (own.start, own.stop - 1)
@@ -142,7 +146,7 @@ class Lasting:
                 f"{self._kinds[first].preset.name} and {self._kinds[last].preset.name}, but a "
                 "device has one converter, for which its noise is made. Enrol them apart."
             )
-        return self._kinds[first].step
+        return self._kinds[first]
 
     def set_temperatures(self, temperatures: ArrayLike, at_s: float | None) -> None:
         """Let every instrument see its part; None for as soon as all can read again.
@@ -170,7 +174,7 @@ class Lasting:
             ValueError: a reading did not come.
         """
         return convert_counts(
-            self._counts[own], self._empty[own], params.exponent, self.find_step(own)
+            self._counts[own], self._empty[own], params.exponent, self._find_kind(own).step
         )
 
 

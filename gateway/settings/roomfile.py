@@ -90,7 +90,8 @@ def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
     from physics.rooms.model import make_grid
 
     room = _room(path, _stamp(path))
-    steps = {find_preset(one.kind).step for one in room.thermometers}
+    kinds = [find_preset(one.kind) for one in room.thermometers]
+    steps = {(kind.step, kind.behind) for kind in kinds}
     if len(steps) != 1:
         raise OperatorFault(
             f"room {path} has {len(room.thermometers)} kinds of thermometers with {len(steps)} "
@@ -102,9 +103,11 @@ def _read_tables(path: Path) -> dict[str, dict[str, Any]]:
         "heat": {"spread_m2": None},
         "sensors": {"count": (sum(len(one.places_m) for one in room.thermometers), 1)},
     }
-    (step,) = steps
+    ((step, behind),) = steps
     if step is not None:
         found["sensors"]["adc_step"] = step.as_integer_ratio()
+    if behind:
+        found["sensors"]["adc_behind"] = behind.as_integer_ratio()
     if room.privacy is not None:
         people, power_w = room.privacy.people_max, room.privacy.power_max_w
         found["heat"] |= {"sources_max": people, "intensity_max": power_w}

@@ -3,7 +3,7 @@
     lag          what the sensor itself has come to
     zero         its offset for life, and its drift
     noise        white, fresh in each reading
-    converter    whole steps of absolute temperature
+    converter    whole steps of absolute temperature, of another's counts where one is behind
     drop-out     the reading that does not come
 
 Then comes the privacy stage, where the device has it: `physics.fleet`. Nothing here is credited
@@ -307,7 +307,10 @@ class Instruments:
         preset = self.preset
         zero = self._zero + np.repeat(self._drift.advance(at_s), preset.pixels)
         noise = preset.noise_sd_k * self._noise.standard_normal(self.count)
-        counts = quantise(self._shown + zero + noise, self.step)
+        felt = self._shown + zero + noise
+        if preset.behind:
+            felt = float(preset.behind) * np.array(quantise(felt, preset.behind))
+        counts = quantise(felt, self.step)
         lost = self._gaps.random(self.count // preset.pixels) < preset.drop_out
         if not lost.any():
             return counts

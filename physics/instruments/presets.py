@@ -30,6 +30,7 @@ class Preset:
     Args:
         name: as `presets.find_preset` takes it.
         step: of the converter, in kelvin, exact; None where it is finer than any grain.
+        behind: counts of a converter behind that one, of which it sees whole ones; 0 without.
         noise_sd_k: white noise on a reading that took `conversion_s`, standard deviation.
         accuracy_k: standard deviation of the offset that a device has for life.
         uniformity_k: the same between the pixels of one array.
@@ -43,6 +44,7 @@ class Preset:
 
     name: str
     step: Fraction | None = None
+    behind: Fraction = Fraction(0)
     noise_sd_k: float = 0.0
     accuracy_k: float = 0.0
     uniformity_k: float = 0.0
@@ -146,6 +148,27 @@ _ALL = (
         },
     ),
     Preset(
+        "bme280",
+        step=Fraction(1, 100),
+        behind=Fraction(1, 250),
+        noise_sd_k=0.005,
+        accuracy_k=0.33,
+        drift_k=0.01,
+        lag_s=20.0,
+        conversion_s=0.04,
+        drop_out=0.001,
+        sources={
+            "step": "data sheet BST-BME280-DS002, 4.2.3: hundredths of its formula",
+            "behind": "3.1 mK at most, by that formula: `edge.board.sensors.bme280`",
+            "noise_sd_k": "data sheet, from memory: below a step, averaged 16 times; assumed",
+            "accuracy_k": "data sheet, from memory: 1 K at most from 0 to 65 degC; a third of it",
+            "drift_k": _DRIFT,
+            "lag_s": _MOUNT,
+            "conversion_s": "the same, appendix 9.1: 38.05 ms at most, averaged 16 times",
+            "drop_out": _DRIFT,
+        },
+    ),
+    Preset(
         "mlx90614",
         step=Fraction(1, 50),
         noise_sd_k=0.1,
@@ -201,6 +224,53 @@ _ALL = (
             "conversion_s": "data sheet: 10 frames a second, or 1 which is the mean of ten",
             "shape": "data sheet: 8 by 8 pixels",
             "drop_out": "measured: 3 of 1531 logged frames hold bytes of nought",
+        },
+    ),
+    Preset(
+        "mlx90640",
+        step=Fraction(1, 100),
+        behind=Fraction(1, 2),
+        noise_sd_k=0.2,
+        accuracy_k=0.33,
+        uniformity_k=0.33,
+        drift_k=0.1,
+        conversion_s=0.5,
+        shape=(32, 24),
+        drop_out=0.001,
+        sources={
+            "step": "`edge.board.sensors.mlx90640`, which reckons hundredths of a kelvin",
+            "behind": "the same: no pixel is told whose count could be more at 15 degC",
+            "noise_sd_k": "data sheet 3901090640, section 1: 0.1 K at a page a second; at four "
+            "twice as much, as white noise has",
+            "accuracy_k": "the same, from memory: 1 K at most in the middle; a third of it",
+            "uniformity_k": "assumed: as much again between pixels, more in the corners",
+            "drift_k": _DRIFT,
+            "conversion_s": "the same, section 9: two pages of 250 ms",
+            "shape": "the same: 32 by 24 pixels",
+            "drop_out": _DRIFT,
+        },
+    ),
+    Preset(
+        "mlx90641",
+        step=Fraction(1, 100),
+        behind=Fraction(1, 5),
+        noise_sd_k=0.1,
+        accuracy_k=0.33,
+        uniformity_k=0.33,
+        drift_k=0.1,
+        conversion_s=0.25,
+        shape=(16, 12),
+        drop_out=0.001,
+        sources={
+            "step": "`edge.board.sensors.mlx90641`, which reckons hundredths of a kelvin",
+            "behind": "the same: no pixel is told whose count could be more at 15 degC",
+            "noise_sd_k": "data sheet 3901090641, section 1: 0.1 K at four frames a second",
+            "accuracy_k": "the same, from memory: 1 K at most in the middle; a third of it",
+            "uniformity_k": "assumed: as much again between pixels, more in the corners",
+            "drift_k": _DRIFT,
+            "conversion_s": "the same, section 9: 250 ms",
+            "shape": "the same: 16 by 12 pixels",
+            "drop_out": _DRIFT,
         },
     ),
 )

@@ -4,11 +4,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from edge.board import drivers
 from edge.core import wire
 from edge.core.budget import Budget, Limits
 from edge.core.entropy import Tape, keyed
@@ -327,6 +329,18 @@ def test_a_coarser_converter_is_charged_for() -> None:
     assert Params(*finer.params).variance * 4.0 ** -Params(*finer.params).exponent < (
         Params(*planned(QUERY).params).variance * 4.0 ** -Params(*planned(QUERY).params).exponent
     )
+
+
+def test_a_device_is_held_to_what_both_of_its_converters_show() -> None:
+    """As the driver of such a sensor says it; grains are made of its own counts all the same."""
+    one = replace(find_preset("mlx90641"), drop_out=0.0)
+    made = owned(1, each=192)
+    fleet = Fleet(started(made), Instruments(one, 192, np.random.default_rng(1)), None)
+
+    assert fleet.find_member("node-0").step == drivers.least_shown(*drivers.find_steps("mlx90641"))
+    fleet.set_temperatures(np.full(192, 2.0))
+    read = fleet.read("node-0", SimpleNamespace(exponent=8))
+    assert np.mean(read) == pytest.approx(2 * 256, rel=0.1)
 
 
 def test_sensors_move_no_further_than_the_temperatures_did_and_a_step() -> None:

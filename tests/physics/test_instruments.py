@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edge.board import drivers
 from physics.instruments.chain import (
     TIMES_S,
     Counts,
@@ -219,7 +220,10 @@ def test_a_ramp_is_followed_a_lag_behind_however_it_is_cut(steps: int) -> None:
         ("tmp117", Fraction(78125, 10**7), 0.125, 1),
         ("ds18b20", Fraction(625, 10**4), 0.75, 1),
         ("mcp9808", Fraction(625, 10**4), 0.25, 1),
+        ("bme280", Fraction(1, 100), 0.04, 1),
         ("mlx90614", Fraction(2, 100), 0.1, 1),
+        ("mlx90640", Fraction(1, 100), 0.5, 768),
+        ("mlx90641", Fraction(1, 100), 0.25, 192),
         ("grideye", Fraction(25, 100), 0.1, 64),
     ],
 )
@@ -230,6 +234,21 @@ def test_the_numbers_are_those_of_the_data_sheets(
     one = find_preset(name)
 
     assert (one.step, one.conversion_s, one.pixels) == (step, conversion_s, pixels)
+
+
+@pytest.mark.parametrize("name", ["bme280", "mlx90640", "mlx90641"])
+def test_a_preset_with_a_converter_behind_it_is_its_driver_s(name: str) -> None:
+    """Both counts, and what is shown are steps of the counts behind them."""
+    one, (step, behind) = find_preset(name), drivers.find_steps(name)
+    assert (one.step, one.behind) == (Fraction(*step), Fraction(*behind))
+    still = replace(
+        one, behind=Fraction(1, 5), noise_sd_k=0.0, drift_k=0.0, drop_out=0.0, lag_s=0.0
+    )
+    eyes = Instruments(still, 768, np.random.default_rng(3))
+    (counts,) = eyes.record([0.0], np.linspace(0, 3, 768)[None, :])
+
+    assert {count % 20 for count in counts if count is not None} == {0}
+    assert len(set(counts)) > 15
 
 
 # Presets against what real sensors recorded: the noise of an empty room, frame by frame.

@@ -14,6 +14,7 @@ from physics.fleet import Fleet
 from physics.instruments.chain import complete_levels
 from physics.rooms.day import draw_day
 from physics.rooms.records import Room
+from recovery.noise.worst import find_least_shown
 from recovery.thermal import Query
 from recovery.thermal.noise import make_follower
 
@@ -130,9 +131,12 @@ def _check(query: Query, path: Path, thermometers: Thermometers) -> None:
             f"count, or write [room] plan = {path.name!r} in the deployment"
         )
     for kind in thermometers.kinds:
-        own = kind.preset.step
+        own, behind = kind.preset.step, kind.preset.behind
         if own is not None and (
-            query.behind or query.step is None or (query.step / own).denominator > 1
+            query.step is None
+            or query.behind != behind
+            or (find_least_shown(query.step, behind) / find_least_shown(own, behind)).denominator
+            > 1
         ):
             steps = "/".join(map(str, own.as_integer_ratio()))
             planned = str(query.step or "endlessly fine ones")
@@ -142,8 +146,8 @@ def _check(query: Query, path: Path, thermometers: Thermometers) -> None:
                 f"{kind.preset.name} in the room file {path} counts in steps of {steps} K but the "
                 f"deployment's noise is for {planned}: its devices would refuse every round. "
                 f'Write adc_step = "{steps}" in [sensors]'
-                + " and no adc_behind"
-                * bool(query.behind)
+                + (f' and adc_behind = "{behind}"' if behind else " and no adc_behind")
+                * (query.behind != behind)
             )
 
 

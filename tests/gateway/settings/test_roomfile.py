@@ -95,6 +95,14 @@ def test_the_room_file_gives_cells_sensors_converter_and_response(tmp_path: Path
         pack_public_file(query, ())
 
 
+def test_a_converter_behind_that_of_the_thermometers_is_planned_for(tmp_path: Path) -> None:
+    """Six thermometers of a kind that rounds twice."""
+    room = ROOM.replace('"tmp117"', '"bme280"')
+    sensors = config.load_deployment(deployed(tmp_path, room=room)).sensors
+
+    assert (sensors.adc_step, sensors.adc_behind) == ((1, 100), (1, 250))
+
+
 @pytest.mark.long
 def test_the_process_that_draws_maps_gets_the_response_too(tmp_path: Path) -> None:
     """It is another process, and a virtual fleet's room warms its thermometers in watts."""

@@ -279,6 +279,7 @@ def scene_exponent(query: Any) -> int:
     [
         (("[4, 3]", "[4, 4]"), (), "has 16 thermometers but the deployment has 12"),
         (('"tmp117"', '"ds18b20"'), (), "counts in steps of 1/16 K but"),
+        (('"tmp117"', '"bme280"'), (), 'adc_step = "1/100" in [sensors] and adc_behind = "1/250"'),
         ((), ("--from", "07:00"), "the day of"),
         ((), ("--from", "noon"), "Write --from 08:00"),
         ((), ("--sources-random", 2), "Leave one out"),
