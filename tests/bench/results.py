@@ -96,6 +96,8 @@ CLAIMS = (
                          ("with its solver", rf", its solver (?P<more>{_X}) us"))
       for peer, printed in (("paho and sqlite3", r"(?:.*\n)+?.*sqlite3: "),
                             ("mosquitto alone", ".*mosquitto "))),
+    Claim("a frame of a virtual device, devices, ms of CPU", "paho's publishing", "bench_fleet",
+          rf"(?P<size>\d+) devices in one process: (?P<ours>{_X}) .*\n.*alone: (?P<peer>{_X})"),
     Claim("a device's heap, files in place, KB", "an MQTT client alone", "bench_heap",
           rf"in place +(?P<ours>{_X}) (?:.*\n)+?MQTT alone +(?P<peer>{_X})"),
     Claim("`import heatveil`, s", "`import numpy`", "bench_costs",
