@@ -82,12 +82,8 @@ SENSORS: dict[str, Sensor] = {
     "amg8833": Sensor(64, 0.3, 0.1, 4.5, 0.2, "data sheet: 10 frames a second; asleep between"),
     "gps": Sensor(1, 0.0, 0.0, 0.0, 25.0, "data sheet, u-blox NEO-M8: tracking; it is never off"),
     "fixed": Sensor(1, 0.0, 0.0, 0.0, 0.0, "nothing is read"),
-    "mlx90640": Sensor(
-        768, 0.3, 2.5, 20.0, 20.0, "data sheet: 2 frames a second, unslept; the rest is reckoning"
-    ),
-    "mlx90641": Sensor(
-        192, 0.3, 0.8, 12.0, 12.0, "data sheet: 4 frames a second, unslept; the rest is reckoning"
-    ),
+    "mlx90640": Sensor(768, 0.3, 2.5, 20.0, 20.0, "data sheet: never asleep; reckoning estimated"),
+    "mlx90641": Sensor(192, 0.3, 0.8, 12.0, 12.0, "data sheet: never asleep; reckoning estimated"),
 }
 
 
