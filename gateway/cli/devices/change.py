@@ -17,6 +17,7 @@ from edge.host import rootkeys
 from ...devices.broker.doors import BrokerAccess, find_broker_folder
 from ...devices.broker.mosquitto import derive_session_id
 from ...devices.enrol import budgets, enrol, keycount, limitsfile
+from ...devices.enrol.check import check_limits
 from ...devices.enrol.enrol import Device, Newcomer, Secret, Secrets
 from ...devices.kit.siting import derive_settings, derive_steps
 from ...faults import OperatorFault
@@ -429,6 +430,7 @@ class DeviceChange:
         others = self._devices.key_ids
         others.pop(self._name, None)
         check_promise(own, others)
+        self._check_others_fit(who.name)
         before = 0 if anew else sum_spent_nano_rho(own, others)
         most, heard = find_serving(own.rounds.mechanism).key_limit(own), count_keys_heard(own)
         place = Place(who.sensor, who.sensors)
@@ -436,6 +438,20 @@ class DeviceChange:
             own.site.devices, self._devices, place, heard, most, sure=virtual
         ):
             self._admit(made, virtual, before, let_in)
+
+    def _check_others_fit(self, name: str) -> None:
+        """Check that the gateway would start with the other devices, and this file.
+
+        Else the one with the new keys would fit this file alone, and the others the former. Whose
+        limits are not known is left out: it needs new keys itself.
+
+        Raises:
+            OperatorFault: it would not.
+        """
+        known = limitsfile.load_limits(self._deployment.site.devices, self._devices)
+        known.pop(name, None)
+        others = {who: self._devices.by_name[who] for who in known}
+        check_limits(self._deployment, self._devices._replace(by_name=others), known)
 
     def _admit(
         self, made: Newcomer, virtual: bool, before: int, let_in: Callable[[BrokerAccess], str]

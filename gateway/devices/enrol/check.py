@@ -63,18 +63,28 @@ def check_devices_fit(deployment: Deployment, devices: Devices) -> None:
     sensors = prod(mechanism.sensors(deployment))
     check_fleet(devices, sensors, keyholder=deployment.privacy.keyholder)
     check_frame_lengths(devices)
-    known = limitsfile.load_limits(deployment.site.devices, devices)
-    held = {who: one.limits for who, one in known.items()}
-    query = config.make_query(deployment)
-    counts = {name: one.place.sensors for name, one in devices.by_name.items()}
-    find_serving(mechanism.name).check_held(query, counts, held)
-    check_pace(deployment.rounds.every_s, held)
-    check_windows(deployment, devices, known)
+    check_limits(deployment, devices, limitsfile.load_limits(deployment.site.devices, devices))
     if mechanism.trust == "distributed":
         shards = roster.load_shards(deployment.site.devices, devices.site)
-        roster.check_shards(shards, query, devices.by_name)
+        roster.check_shards(shards, config.make_query(deployment), devices.by_name)
     for sentence in find_exposed_secrets(deployment):
         log.warning("other users of this machine may read a secret", why=sentence)
+
+
+def check_limits(
+    deployment: Deployment, devices: Devices, known: Mapping[str, limitsfile.GivenLimits]
+) -> None:
+    """Check that these devices answer the rounds of this deployment, and count for its window.
+
+    Raises:
+        OperatorFault: one does not.
+    """
+    held = {who: one.limits for who, one in known.items()}
+    counts = {name: one.place.sensors for name, one in devices.by_name.items()}
+    serving = find_serving(find_for_deployment(deployment).name)
+    serving.check_held(config.make_query(deployment), counts, held)
+    check_pace(deployment.rounds.every_s, held)
+    check_windows(deployment, devices, known)
 
 
 def check_windows(

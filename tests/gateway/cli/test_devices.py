@@ -25,6 +25,7 @@ from edge.host.enrol import Ram, provision
 from gateway.cli.devices.change import DeviceChange, DeviceFiles
 from gateway.devices.broker import dynamic
 from gateway.devices.enrol import budgets, enrol, limitsfile
+from gateway.devices.enrol.check import check_devices_fit
 from gateway.devices.kit import boardfile, settings
 from gateway.faults import OperatorFault
 from gateway.mechanisms import find_mechanism, plan_first_round
@@ -516,6 +517,35 @@ def test_no_limits_are_sent_that_are_made_for_another_level_than_a_device_has(
     assert "follows by 1/500 K at each of 24 answers" in said.refusal
     assert 'slew = "1/500" and readings = 24' in said.refusal
     assert site.path.with_name("limits.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        (("intensity_max = 1.0 ", "intensity_max = 1.5 "), "node-0 would count"),
+        (("readings = 24 ", "readings = 26\nwindow_h = 24 "), "promises one for any 24 h"),
+    ],
+    ids=["price", "window"],
+)
+def test_no_device_is_given_what_the_others_do_not_fit(
+    make: Callable[..., Site], changed: tuple[str, str], words: str
+) -> None:
+    """No file would fit all of them, and the gateway start with none; nothing was charged yet."""
+    site = make()
+    assert site.run("remove", "node-3").status == 0
+    former = site.path.read_text()
+    assert changed[0] in former
+    site.path.write_text(former.replace(*changed))
+    files = [site.path.with_name(f"{name}.json") for name in ("devices", "limits", "secrets")]
+    before = [file.read_bytes() for file in files]
+    for command in (("add", "attic"), ("rotate", "node-1", "--keys")):
+        said = site.run(*command)
+        assert words in said.refusal
+        assert [file.read_bytes() for file in files] == before
+
+    site.path.write_text(former)
+    assert site.run("rotate", "node-1", "--keys").status == 0
+    check_devices_fit(config.load_deployment(site.path), site.devices)
 
 
 def test_more_than_was_promised_is_given_to_no_device(make: Callable[..., Site]) -> None:
