@@ -35,6 +35,10 @@ class UnmadeFault(OperatorFault):
     """There is no store yet: it is made when a gateway starts."""
 
 
+class OlderFault(OperatorFault):
+    """The store is of an earlier version: a gateway that starts brings it up to date."""
+
+
 class ReplacedFault(OperatorFault):
     """The store was taken away, or replaced, under a gateway that runs."""
 

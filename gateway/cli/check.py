@@ -19,7 +19,7 @@ import typer
 from ..devices.enrol.check import check_devices_fit
 from ..devices.enrol.enrol import Devices, load_devices
 from ..devices.kit import siting
-from ..faults import DeletedFault, OperatorFault, TakenFault, UnmadeFault
+from ..faults import OlderFault, OperatorFault, TakenFault, UnmadeFault
 from ..loopback import is_loopback
 from ..mechanisms import (
     explain_idle_readings,
@@ -186,12 +186,10 @@ def check_store(deployment: Deployment, query: Any, devices: Devices | None) -> 
             return
     try:
         yield from _check_spent(deployment, query, devices)
-    except DeletedFault as wrong:
-        yield make_fault("store", wrong)
+    except (OlderFault, UnmadeFault) as wrong:  # no fault: the gateway sees to it at its start
+        yield make_note("store", str(wrong))
     except OperatorFault as wrong:
-        # A store that is older, or not made yet, is no fault: the gateway sees to it at its start.
-        later = isinstance(wrong, UnmadeFault) or "brings it up to date" in str(wrong)
-        yield make_note("store", str(wrong)) if later else make_fault("store", wrong)
+        yield make_fault("store", wrong)
     yield kept
     if copies := _describe_copies(deployment):
         yield make_note("store", copies)

@@ -22,7 +22,7 @@ from edge.core import wire
 from edge.core.records import Grid, Guarantee, Round
 from edge.core.window import JUMPED
 
-from ..faults import OperatorFault, UnmadeFault
+from ..faults import OlderFault, OperatorFault, UnmadeFault
 from ..service.ledger import (
     Ledger,
     Unit,
@@ -169,7 +169,7 @@ def open_read_engine(place: Place) -> Engine:
         engine.dispose()
         older = found is None or found < SCHEMA
         way = "heatveil serve brings it up to date at its start" if older else "Use its version"
-        raise OperatorFault(
+        raise (OlderFault if older else OperatorFault)(
             f"the database {place} has schema {found}, and this version of heatveil reads schema "
             f"{SCHEMA}: it would misread what was spent. {way}"
         )
