@@ -306,7 +306,8 @@ def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: P
     assert limitsfile.load_limits(path, devices) == {
         name: given[name]._replace(before=0, following=())
     }
-    for word, wrong in (("before", -1), ("before", "7"), ("before", 1.5), ("following", [1, 64])):
+    levels = (("following", [1, 64]), ("following", [1, 64, 23.9]))
+    for word, wrong in (("before", -1), ("before", "7"), ("before", 1.5), *levels):
         held["devices"][0] |= {"before": 0, word: wrong}
         limitsfile.locate_limits(path).write_text(json.dumps(held))
         with pytest.raises(OperatorFault, match="cannot be read"):
