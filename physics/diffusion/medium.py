@@ -90,11 +90,6 @@ class Medium:
         size = self.cell_m[axis]
         return size if np.ndim(size) == 0 else np.reshape(size, (-1,) + (1,) * axis)
 
-    def find_inner_shape(self, axis: int) -> tuple[int, ...]:
-        """Return the shape of the faces between cells along an axis, 0 for x."""
-        across = len(self.shape) - 1 - axis
-        return tuple(count - (at == across) for at, count in enumerate(self.shape))
-
     def find_side_shape(self, axis: int) -> tuple[int, ...]:
         """Return the shape of the two outer sides across an axis, 0 for x."""
         across = len(self.shape) - 1 - axis

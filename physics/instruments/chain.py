@@ -283,11 +283,6 @@ class Instruments:
             for at_s, row in zip(times_s, temperatures_k, strict=True)
         ]
 
-    def to_kelvin(self, seen: Sequence[Counts]) -> places.Floats:
-        """Return counts as kelvin above the baseline, (times, count); nan where none came."""
-        counts = np.array(seen, dtype=float).reshape(-1, self.count)
-        return np.asarray(counts * float(self.step) - self.baseline_c)
-
     def record_empty_room(
         self, frames: int = 31, every_s: float = 60.0, until_s: float = 0.0
     ) -> tuple[int, ...]:

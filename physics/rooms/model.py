@@ -109,12 +109,6 @@ def build_medium(room: Room, opened: tuple[bool, ...]) -> Medium:
     )
 
 
-def make_drive(room: Room, day: Day, from_s: float, to_s: float) -> Drive:
-    """Return what drives the temperatures over a step: people, heaters and weather, as means."""
-    still = make_empty_drive(room, from_s, to_s)
-    return still._replace(power_w=still.power_w + sum_body_heat(room, day, from_s, to_s))
-
-
 def make_empty_drive(room: Room, from_s: float, to_s: float) -> Drive:
     """Return what drives the room while nobody is there: heaters and weather alone."""
     power = np.zeros(make_plan(room).shape)

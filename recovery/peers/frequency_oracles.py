@@ -199,9 +199,3 @@ def krr_chances(cells: int, log_ratio: float) -> tuple[float, float]:
     fade = math.exp(-log_ratio)
     stays = 1 / (1 + (cells - 1) * fade)
     return stays, stays * fade
-
-
-def make_krr_matrix(cells: int, log_ratio: float) -> Floats:
-    """Return how likely each cell is answered from each, (answers, cells)."""
-    stays, errs = krr_chances(cells, log_ratio)
-    return np.full((cells, cells), errs) + (stays - errs) * np.eye(cells)

@@ -135,7 +135,8 @@ TRUTH = np.array([0.5, 0.25, 0.125, 0.0, 0.0625, 0.0625])
 
 def test_krr_gives_the_truth_of_expected_counts() -> None:
     """The channel's own expectation must come back to the last digit."""
-    counts = frequency_oracles.make_krr_matrix(6, 1.4) @ TRUTH * 1000
+    stays, errs = frequency_oracles.krr_chances(6, 1.4)
+    counts = (errs + (stays - errs) * TRUTH) * 1000
 
     assert frequency_oracles.estimate_krr(counts, 1.4) == pytest.approx(TRUTH, abs=1e-12)
     assert np.abs(frequency_oracles.estimate_krr(counts, 1.5) - TRUTH).max() > 0.01

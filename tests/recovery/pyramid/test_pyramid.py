@@ -16,7 +16,6 @@ from recovery import pyramid, pyramid_sum
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.pyramid import Query
 from recovery.pyramid.dense import blur_map, find_nearest_mass
-from recovery.pyramid.median import find_centres, list_points, measure_cost
 from recovery.pyramid.query import estimator_of, levels_of
 
 # From a query to a map: what is planned from public numbers, and what is drawn or refused.
@@ -173,56 +172,3 @@ def test_a_heatmap_is_the_sum_of_its_definition() -> None:
     np.testing.assert_allclose(blur_map(mass, 1.3), expected, rtol=1e-12)
     for mode in ("reflect", "constant", "nearest", "mirror", "wrap"):
         assert np.abs(gaussian_filter(mass, 1.3, mode=mode) - expected).max() > 0.01
-
-
-# Centres of a crowd from its private map.
-
-
-def test_the_centre_of_all_is_the_median_of_each_axis() -> None:
-    """For one place in l1 the axes part, and a weighted median is least."""
-    world = np.random.default_rng(3)
-    points, weights = world.random((50, 2)), world.random(50)
-
-    found = find_centres(points, weights, 1)
-
-    grid = [np.array([[x, y]]) for x in points[:, 0] for y in points[:, 1]]
-    assert found.cost == pytest.approx(min(measure_cost(at, points, weights) for at in grid))
-
-
-def test_separate_crowds_have_a_centre_each() -> None:
-    """Three heaps far apart: their medians, whatever the seeds were."""
-    heaps = np.array([[0.1, 0.1], [0.9, 0.2], [0.5, 0.9]])
-    world = np.random.default_rng(5)
-    points = np.concatenate([heap + world.uniform(-0.02, 0.02, (9, 2)) for heap in heaps])
-
-    found = find_centres(points, np.ones(27), 3)
-
-    best = sum(
-        measure_cost(
-            np.median(points[9 * k : 9 * k + 9], axis=0)[None],
-            points[9 * k : 9 * k + 9],
-            np.ones(9),
-        )
-        for k in range(3)
-    )
-    assert found.cost == pytest.approx(best)
-
-
-def test_centres_of_a_private_map_are_good_for_the_crowd() -> None:
-    """Corollary A.2: the map that was released is all that they are found from."""
-    world = np.random.default_rng(7)
-    shape, heaps = (64, 64), np.array([[0.2, 0.3], [0.7, 0.8]])
-    at = np.clip(world.normal(heaps[np.arange(600) % 2], 0.02), 0, 0.999)
-    query = pyramid.Query(Grid(shape, 0), (2, 1), 1, 600, "sparse")
-    round = pyramid.plan(query, ())
-    payloads = [
-        edge.report(round, Reading(i, (int(x * 64), int(y * 64))), None)
-        for i, (x, y) in enumerate(at)
-    ]
-    coreset = pyramid.fit_parts("sparse", edge.release(round, payloads, Tape(b"centres")))
-
-    found = find_centres(*list_points(coreset), 2)
-
-    alone = find_centres(at, np.ones(600), 2)
-    assert measure_cost(found.places, at, np.ones(600)) < 1.5 * alone.cost
-    assert coreset.sum() / query.units == pytest.approx(600, rel=0.05)
