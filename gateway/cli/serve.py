@@ -326,12 +326,7 @@ def run_gateway(path: Path, rounds: int | None = None) -> None:
         manager,
     ):
         service.identity.call_on_loss(over.set)
-        page.attach(
-            reader=reader,
-            list_keys=lambda: {
-                name: one.key_id.hex() for name, one in now.devices.by_name.items()
-            },
-        )
+        page.attach(reader=reader, list_keys=lambda: now.devices.key_ids)
         manager.moving = service.is_moving
         writer.collect_garbage_seldom()
         typer.echo(f"live page: {page.url}")

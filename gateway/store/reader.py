@@ -367,17 +367,31 @@ class Reader:
         with self._engine.connect() as connection:
             round_rows.check_promise(connection, terms, budget, keys)
 
-    def list_devices(self) -> list[DeviceRow]:
-        """Return every device that was ever heard of, under each of its keys, by name."""
+    def list_devices(self, enrolled: Mapping[str, bytes] | None = None) -> list[DeviceRow]:
+        """Return devices by name, as far as they were ever heard of.
+
+        Args:
+            enrolled: the key of each device, by name: those alone, under that key, heard of or
+                not; None for all that ever were, under each of their keys.
+        """
         who = (alarms.c.device == newest.c.device) & (alarms.c.key_id == newest.c.key_id)
         slept = case((jumped.c.device.is_not(None), SLEPT))
         wanted = select(newest, alarms.c.why, quarantine.c.why.label("shut"), slept)
         wanted = wanted.outerjoin(alarms, who)
         for table in (quarantine, jumped):
             wanted = wanted.outerjoin(table, table.c.device == newest.c.device)
-        return [
+        found = [
             DeviceRow(name, key_id.hex(), *rest)
             for name, key_id, *rest in self._all(wanted.order_by(newest.c.device, newest.c.key_id))
+        ]
+        if enrolled is None:
+            return found
+        heard = {row[:2]: row for row in found}
+        shut = {row.name: row.quarantine for row in found}  # whatever key it has by now
+        return [
+            heard.get((name, key.hex()))
+            or DeviceRow(name, key.hex(), 0, 0, 0, None, None, shut.get(name), None)
+            for name, key in sorted(enrolled.items())
         ]
 
     def list_refused(self, limit: int = LIMIT, before: int | None = None) -> list[RefusedRow]:

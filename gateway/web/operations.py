@@ -135,10 +135,11 @@ def require_reader(parts: Parts) -> Any:
 
 
 def devices(parts: Parts, asked: records.Named) -> records.Devices:
-    """Return a page of devices, by name."""
+    """Return a page of the devices that are enrolled, by name."""
     reader = require_reader(parts)
+    keys = None if parts.list_keys is None else parts.list_keys()
     # A database may know another order; `after` is compared here.
-    rows = sorted(reader.list_devices(), key=lambda row: (row.name, row.key_id_hex))
+    rows = sorted(reader.list_devices(keys), key=lambda row: (row.name, row.key_id_hex))
     if asked.after is not UNSET:
         rows = [row for row in rows if row.name > asked.after]
     # All keys of a device are on one page: the next begins with a name.
@@ -150,14 +151,11 @@ def devices(parts: Parts, asked: records.Named) -> records.Devices:
     )
     unit = find_stored_unit(promised)
     left = _tell_left(reader, budget, unit)
-    keys = None if parts.list_keys is None else parts.list_keys()
     found = []
     for row in rows:
         if row.name in shown:
             kinds = counts.get(row.name, Counter())
-            # A key that is no more has nothing left; what its successor has, that one shows.
-            present = keys is None or keys.get(row.name) == row.key_id_hex
-            told: Any = kinds["late"], kinds.total(), left(row.name) if present else None
+            told: Any = kinds["late"], kinds.total(), left(row.name)
             found.append(records.Device(*row[:6], *told, *row[6:]))
     return records.Devices(
         found,

@@ -38,8 +38,8 @@ class Parts:
 
     feed: Feed = field(default_factory=Feed)
     reader: Any = None  # `store.reader.Reader`
-    # The key of each enrolled device in hex, by name; None where nobody says.
-    list_keys: Callable[[], Mapping[str, str]] | None = None
+    # The key of each enrolled device, by name; None where nobody says.
+    list_keys: Callable[[], Mapping[str, bytes]] | None = None
     health: Health | None = None
     metrics: Metrics | None = None
     picture: tuple[bytes, str] | None = None  # of the floor, with its kind
@@ -49,7 +49,7 @@ class Parts:
         self,
         *,
         reader: Any = None,
-        list_keys: Callable[[], Mapping[str, str]] | None = None,
+        list_keys: Callable[[], Mapping[str, bytes]] | None = None,
         health: Health | None = None,
         metrics: Metrics | None = None,
     ) -> None:

@@ -84,14 +84,14 @@ def list_devices(path: flags.Config) -> None:
     asked_s = 0.0  # when the last round was
     if has_store(deployment):
         with closing(Reader(find_place(deployment))) as reader:
-            heard = {(row.name, row.key_id_hex): row for row in reader.list_devices()}
+            heard = {row.name: row for row in reader.list_devices(devices.key_ids)}
             asked_s = max((row.opened_s for row in reader.list_rounds(1)), default=0.0)
         engine = open_read_engine(find_place(deployment))
         with engine.connect() as connection:
             shut_out = message_rows.list_shut_out(connection)
         engine.dispose()
     for name, device in sorted(devices.by_name.items(), key=lambda one: one[1].place):
-        row, (first, count) = heard.get((name, device.key_id.hex())), device.place
+        row, (first, count) = heard.get(name), device.place
         sensors = f"sensor {first}" if count == 1 else f"sensors {first} to {first + count - 1}"
         words = [f"{name}: {sensors}, {device.mode}, key {device.key_id.hex()}"]
         last_s = None if row is None else row.last_s

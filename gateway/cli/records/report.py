@@ -7,7 +7,7 @@ printing it in a browser.
 import base64
 import io
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from html import escape
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from recovery.maps.heatmap import BLANK, HATCHED, SOLID, Blocks, Heatmap, Unresolved
 
+from ...devices.enrol.enrol import load_devices
 from ...faults import OperatorFault
 from ...mechanisms import find_for_deployment
 from ...mechanisms.summary import describe_densest_block
@@ -29,7 +30,7 @@ from ...output import check_writable, make_text_writer, write_all
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...settings.roomfile import read_floor_lines
-from ...store.reader import Reader, RoundRow, open_reader
+from ...store.reader import DeviceRow, Reader, RoundRow, open_reader
 from .. import flags
 from .show import read_published_map
 
@@ -150,6 +151,9 @@ def _page(
     some = f" (every {step} rounds)" if step > 1 else ""
     guarantee = next((one.found.guarantee for one in seen if one.found is not None), None)
     promised = [] if guarantee is None else mechanism.promise(query, guarantee)
+    at, name = deployment.site.devices, deployment.site.name
+    # Where the file of devices is not at hand: all that were ever heard of.
+    enrolled = load_devices(at, name).key_ids if at.exists() else None
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -159,7 +163,7 @@ def _page(
         f"<dl>{_summary(seen, reader)}</dl>"
         f'<h2>Maps{some}</h2>{_sure(seen, most)}{HATCH}<div class="maps">{maps}</div>'
         f"<h2>Rounds</h2>{_table(('Ended', 'Round', 'Answered', 'Map'), _rows(seen))}"
-        f"{_devices(reader, seen[-1].round, mechanism.reads)}"
+        f"{_devices(reader.list_devices(enrolled), seen[-1].round, mechanism.reads)}"
         f"<h2>What is promised</h2>{''.join(f'<p>{escape(one)}</p>' for one in promised)}"
         "</body></html>\n"
     )
@@ -203,13 +207,13 @@ def _rows(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
         yield _clock(one.round), str(one.round.number), came, result
 
 
-def _devices(reader: Reader, last: RoundRow, reads: str) -> str:
+def _devices(rows: Iterable[DeviceRow], last: RoundRow, reads: str) -> str:
     """Return what is wrong with devices, as it stands when this is written.
 
     Of devices that are people, how many: when one was last heard is when somebody left.
     """
     lines = []
-    for row in reader.list_devices():
+    for row in rows:
         why = row.quarantine or row.alarm or row.clock or ""
         if not why and (row.last_s is None or row.last_s < last.opened_s):
             heard = row.last_s and f"last heard {_local(row.last_s):%d %b %H:%M}"

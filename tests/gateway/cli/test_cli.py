@@ -222,11 +222,10 @@ def test_a_day_without_rounds_is_refused(kept: Kept, heatveil: Heatveil, tmp_pat
 @pytest.mark.parametrize(("reads", "named"), [("place", False), ("temperature", True)])
 def test_nobody_is_named_with_when_he_left(reads: str, named: bool) -> None:
     """Where devices are people the page, which is passed on, says how many were not heard."""
-    row = SimpleNamespace(name="anna", quarantine=None, alarm=None, clock=None, last_s=30.0)
-    reader: Any = SimpleNamespace(list_devices=lambda: [row])
+    row: Any = SimpleNamespace(name="anna", quarantine=None, alarm=None, clock=None, last_s=30.0)
     last: Any = SimpleNamespace(opened_s=60.0)
 
-    said = report._devices(reader, last, reads)
+    said = report._devices([row], last, reads)
 
     assert "need attention" in said
     assert ("anna" in said, "last heard" in said) == (named, named)

@@ -101,10 +101,14 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     assert reader.read_ledger(4 * RHO).spent == 4 * RHO
     assert reader.read_promise()[1] == 4 * RHO
     north, south = reader.list_devices()
+    east, new, same = reader.list_devices({"south": b"newk", "north": KEY, "east": b"newk"})
     assert (north.name, north.epoch, north.seq, north.reports) == ("north", 1, 9, 3)
     assert (south.alarm, south.quarantine, south.reports) == ("set back", "it floods", 3)
     assert (north.alarm, north.quarantine) == (None, None)
     assert (north.clock, south.clock) == (SLEPT, None)  # as was said last
+    assert (east.name, east.last_s, east.quarantine) == ("east", None, None)
+    assert (same.alarm, same.reports, same.quarantine) == (None, 0, "it floods")
+    assert new == north
     assert north.last_s is not None
     assert north.last_s > first.opened_s
     refused = reader.list_refused(2)

@@ -109,11 +109,11 @@ class Known:
     def read_promise(self) -> tuple[str | None, Fraction | None]:
         return "{}", Fraction(2)
 
-    def list_devices(self) -> list[Any]:
+    def list_devices(self, enrolled: Any = None) -> list[Any]:
         shut = {"south": "it spoke too often"}
         return [
             DeviceRow(name, "00ff00ff", 3, 9, 9, 1e9, None, shut.get(name), None)
-            for name in ("north", "south", "west")
+            for name in enrolled or ("north", "south", "west")
         ]
 
     def list_refused(self, limit: int = 100, before: int | None = None) -> list[Any]:

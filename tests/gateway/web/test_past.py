@@ -217,7 +217,7 @@ def test_devices_are_found_and_those_that_are_silent_come_first(
 ) -> None:
     """Last heard before the last closed round began, or never; shut out; or answering."""
     rows = known.list_devices()
-    known.list_devices = lambda: [*rows[:2], rows[2]._replace(last_s=None)]
+    known.list_devices = lambda _: [*rows[:2], rows[2]._replace(last_s=None)]
     tab = opened(live.url)
     until(tab, "document.querySelectorAll('#devices tr').length == 3")
     rows = [row.split("\t") for row in tab.inner_text("#devices").splitlines()]

@@ -61,7 +61,7 @@ class Day(Known):
     def read_promise(self) -> tuple[str | None, Fraction | None]:
         return "{}", Fraction(6)
 
-    def list_devices(self) -> list[Any]:
+    def list_devices(self, enrolled: Any = None) -> list[Any]:
         example = super().list_devices()[0]
         silent = {self._names[1]: NOON_S - 9000.0}
         return [
