@@ -42,6 +42,7 @@ BRIEF = {
     "bench_secure_sum": ([], 120),
     "bench_service": (["--devices", "2000", "--rate", "5000", "--seconds", "60"], 240),
     "bench_verdict": (["4", "auto", "l1-printed"], 90),
+    "bench_workers": (["--runs", "1"], 400),
 }
 # What is known after many minutes only: with `--full`, each run as a part of its own.
 LONG = {

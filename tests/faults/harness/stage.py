@@ -49,6 +49,7 @@ port = {port}
 insecure = true
 {login}[page]
 port = {page}
+health_port = 0
 """
 DEFAULTS: dict[str, Any] = {
     "sensors": 20,
