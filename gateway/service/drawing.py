@@ -113,10 +113,11 @@ def draw_map(
     Below the quorum there is none, and the reason is the result: a map of three sensors where
     twelve were meant looks like one of twelve.
     """
-    began_s, last = time.monotonic(), select_answered_releases(releases)[-1].round
+    began_s, heard = time.monotonic(), select_answered_releases(releases)
+    first, last = heard[0].round.number, heard[-1].round
 
     def pack(result: Heatmap | Unresolved | ClearedMap) -> DrawnMap:
-        return _pack(site, last, result, turnout, vacant, began_s)
+        return _pack(site, first, last, result, turnout, vacant, began_s)
 
     def refuse(why: str) -> DrawnMap:
         return pack(Unresolved(query.grid, last.guarantee, inf, inf, why))
@@ -134,13 +135,14 @@ def draw_map(
 
 def _pack(
     site: str,
+    first: int,
     last: Round,
     result: Heatmap | Unresolved | ClearedMap,
     turnout: Turnout,
     vacant: Vacancy | None,
     began_s: float,
 ) -> DrawnMap:
-    """Return a map of this round as it is kept and told."""
+    """Return a map of the rounds from `first` to `last` as it is kept and told."""
     state, notes = None, tuple[str, ...]()
     if isinstance(result, ClearedMap):
         result, state, notes = result
@@ -148,6 +150,7 @@ def _pack(
             log.warning("the empty room's temperatures are less certain than usual", why=note)
     reads = find_mechanism(last.mechanism).reads
     event = telling.make_map_event(last.number, result, time.monotonic() - began_s, reads) | {
+        "first": first,
         "sensors_used": turnout.used,
         "sensors_enrolled": turnout.enrolled,
         "quorum": turnout.quorum,

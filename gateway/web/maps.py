@@ -9,12 +9,13 @@ from ..service.telling import complete_old_map
 
 
 class MapHead(Struct):
-    """A map without its picture.
+    """A map without its picture, of the answers of rounds first to number together.
 
     sensors_used counts those that answered its round, also those that the verdict leaves out.
     """
 
     number: int
+    first: int | None = None
     status: str = ""
     why: str = ""
     seconds: float | None = None

@@ -3,7 +3,6 @@
 import json
 import shutil
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -77,7 +76,6 @@ def _knows(encoding: str | None) -> bool:
 
 
 KINDS = (".png", ".npz", ".json")
-ALL = 1_000_000_000
 
 
 def show(
@@ -106,12 +104,6 @@ def show(
             reader.check_not_deleted("its maps")
             raise _tell_missing(round, reader.list_rounds(1))
         row, values = reader.find_round(body["number"]), reader.read_release(body["number"])
-        first = reader.read_units().find_first_round(body["number"])
-        before = [  # the newest first
-            one for one in reader.list_rounds(ALL, body["number"]) if one.number >= first
-        ]
-    if deployment.privacy.window_h:  # a map is of the last `readings` rounds
-        before = before[: deployment.privacy.readings - 1]
     found = read_published_map(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, deployment, values)})
@@ -119,7 +111,7 @@ def show(
         typer.echo(json.dumps(body))
         return
     mechanism = find_for_deployment(deployment)
-    lines = _tell(body, found, row, mechanism, before)
+    lines = _tell(body, found, row, mechanism)
     promised = mechanism.promise(query, found.guarantee)
     if mechanism.trust == "central":  # who is trusted, first
         lines = [promised[0], *(line for line in lines if line != promised[0])]
@@ -167,7 +159,6 @@ def _tell(
     found: Heatmap | Unresolved,
     round: Any,
     mechanism: Mechanism,
-    before: Sequence[Any] = (),
 ) -> list[str]:
     head = f"Round {body['number']}"
     if round is not None:
@@ -181,10 +172,9 @@ def _tell(
         if found.grid.cell_mm:
             sides = [f"{side * found.grid.cell_mm / 1000:g} m" for side in found.grid.shape]
             lines.append(f" 0 to {sides[0]}" + f", {sides[1]} down" * (found.grid.shape[1] > 1))
-    if round is not None and before and isinstance(found, Heatmap):
-        answers = sum(one.reports or 0 for one in (round, *before))
-        span = f"rounds {before[-1].number} to {body['number']}"
-        lines.append(f"Drawn from {span} together, which {answers} answers came to.")
+    first = body.get("first", body["number"])
+    if first < body["number"] and isinstance(found, Heatmap):
+        lines.append(f"Drawn from rounds {first} to {body['number']} together.")
     if "sensors_used" in body:
         enrolled = body.get("sensors_enrolled")
         came = f"{mechanism.words.who_answers} that answered: {body['sensors_used']}"

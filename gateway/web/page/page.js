@@ -71,7 +71,8 @@ function draw() {
 
 function whenOf({ map, at_s }) {
   if (!map) return "";
-  return [t("map.round", { n: number(map.number) }), at_s ? moment(at_s) : "", map.mass ? "" : t("map.none")].filter(Boolean).join(" · ");
+  const span = map.mass && map.first && map.first < map.number ? "map.rounds" : "map.round";
+  return [t(span, { n: number(map.number), first: number(map.first) }), at_s ? moment(at_s) : "", map.mass ? "" : t("map.none")].filter(Boolean).join(" · ");
 }
 
 // Whether a round that was told of has not closed yet, as far as is known.

@@ -71,6 +71,7 @@ const TABLE = {
   "map.none": ["no map", "keine Karte"],
   "map.first": ["The first map appears when the first answers are in and it has been drawn.", "Die erste Karte erscheint, wenn die ersten Antworten da sind und sie gezeichnet ist."],
   "map.round": ["Round {n}", "Runde {n}"],
+  "map.rounds": ["Rounds {first} to {n} together", "Runden {first} bis {n} zusammen"],
   "map.because": ["Round {n}: {why}.", "Runde {n}: {why}."],
   "map.nobody": ["Probably nobody is there (chance {p}), but this is no proof: somebody may still be there.", "Wahrscheinlich ist niemand da (Wahrscheinlichkeit {p}), aber das ist kein Beweis: es kann trotzdem jemand da sein."],
   "map.answers": ["made from the answers of {n} devices", "aus den Antworten von {n} Geräten"],

@@ -501,10 +501,8 @@ def test_a_map_that_waited_is_told_with_the_turnout_of_its_own_round(
     thread.join(30)
 
     told = [entry.what for entry in on.of("map")]
-    assert [(one["number"], one["sensors_used"], one["late"]) for one in told] == [
-        (1, SENSORS, 1),
-        (2, SENSORS - 1, 2),
-    ]
+    seen = [(one["first"], one["number"], one["sensors_used"], one["late"]) for one in told]
+    assert seen == [(1, 1, SENSORS, 1), (1, 2, SENSORS - 1, 2)]
 
 
 def no_map(on: Stage) -> Callable[..., None]:
