@@ -347,6 +347,19 @@ def test_where_all_is_as_stated_the_map_is_the_posteriors() -> None:
     assert same >= 2
 
 
+def test_four_times_as_many_sources_of_any_powers_are_half_as_likely() -> None:
+    """Beforehand, in the stated room and in an unknown one: numbers go by their roots."""
+    families = weighed(replace(seen_of(1), prior=Prior(1, 4)))
+    for name in ("powers", "room"):
+        worlds = families[name].worlds
+        each = np.bincount(worlds.numbers, np.exp(worlds.prior))
+
+        assert len(each) == 21
+        assert each.sum() == pytest.approx(1)
+        for number in range(1, 6):
+            assert each[number] / each[4 * number] == pytest.approx(2, rel=0.05)
+
+
 def test_what_speaks_for_one_family_against_another_counts_by_its_root() -> None:
     """For the map as for its band: no family is quite the room that there is."""
     logs = {"stated": 0.0, "powers": math.log(1e-4), "room": math.log(1e-8)}
