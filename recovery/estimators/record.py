@@ -212,7 +212,8 @@ class Estimate:
         credible: what the posterior says of its own error, where there is one.
         gap: the objective exceeds the least by at most this, where there is an objective.
         estimator: the name of the one that was taken, where the choice was left open.
-        verdict: whether the readings can be; None where that was not looked at.
+        verdict: whether the readings can be; None where that was not looked at, as by an
+            estimator itself, for which `estimate` does.
     """
 
     heat: Floats

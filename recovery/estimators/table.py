@@ -222,12 +222,16 @@ def estimate_judged(name: str, seen: Seen) -> Estimate:
         name: "auto" is whichever `choose_estimator` chooses.
     """
     chosen, why = choose_estimator(seen) if name == "auto" else (name, "")
-    found = estimate(chosen, seen)
+    found = _find(chosen)(seen)
     return replace(found, estimator=chosen, why="; ".join(filter(None, (why, found.why))))
 
 
 def estimate(name: str, seen: Seen) -> Estimate:
     """Return what the estimator of that name makes of the readings.
+
+    Its verdict says where no heat at all explains them, as after a forgotten baseline: an
+    estimator that was asked by name draws a map even so. Only "auto" and `recover` look at single
+    sensors and leave out those at odds with the others.
 
     Args:
         name: a key of ESTIMATORS; "auto" picks one and says why.
@@ -237,9 +241,20 @@ def estimate(name: str, seen: Seen) -> Estimate:
         ValueError: there is no such estimator, the readings do not fit each other, or the
             estimator cannot do what is asked, as one that orders places cannot in a plane.
     """
+    found = _find(name)(seen)
+    if name == "auto":
+        return found
+    from .verdict import describe_misfit, join_verdicts, measure_misfit  # which load a solver
+
+    fault = measure_misfit(seen)
+    looked = Verdict("assumptions", describe_misfit(*fault)) if fault else Verdict("fits")
+    return replace(found, verdict=join_verdicts(looked, found.verdict))
+
+
+def _find(name: str) -> Callable[[Seen], Estimate]:
     if name not in ESTIMATORS:
         raise ValueError(
             f"the estimator is {name!r} but must be one of {', '.join(ESTIMATORS)}: another is "
             "not known here. Take 'auto' when in doubt."
         )
-    return ESTIMATORS[name](seen)
+    return ESTIMATORS[name]

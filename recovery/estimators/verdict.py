@@ -22,6 +22,7 @@ from functools import lru_cache
 import numpy as np
 import scipy  # its parts are loaded when they are used
 
+from ..kernels.active_set import CLOSE
 from ..maps.heatmap import Verdict
 from ..maps.sentence import Wording, join_sentences
 from ..sparse import minimise_l1
@@ -187,6 +188,7 @@ def decompose(room: Room) -> tuple[Floats, Floats]:
 def measure_misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | None:
     """Return least residual and radius in kelvin, where no heat at all explains the readings."""
     radius, seen = seen.sigma * compute_chi_radius(len(seen.readings), failure), seen.stack_times()
+    radius = max(radius, CLOSE * float(np.linalg.norm(seen.readings)))
     nearest = minimise_l1(seen.operator, seen.readings, radius, _most(seen))
     if nearest.residual <= radius * (1 + 1e-6):
         return None
@@ -194,8 +196,9 @@ def measure_misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | No
 
 
 def _most(seen: Seen) -> float | Floats:
-    """Return the most heat that each cell can hold."""
-    return seen.upper if seen.open is None else np.where(seen.open, seen.upper, 0.0)
+    """Return the most heat that each cell can hold, by the bound or by the prior."""
+    most = max(seen.upper, seen.prior.warmest)
+    return most if seen.open is None else np.where(seen.open, most, 0.0)
 
 
 _SCATTER = Wording(

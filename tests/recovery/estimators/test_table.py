@@ -121,6 +121,22 @@ def test_a_map_of_readings_that_tell_no_places_says_so(line, name: str, spread: 
     )
 
 
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "auto"])
+def test_an_estimator_asked_by_name_says_where_no_heat_explains_the_readings(line, name) -> None:
+    """Such as one source and a forgotten baseline; heat beyond `upper` is a prior's to allow."""
+    heat, seen = line(1, 1)
+    felt = seen.operator @ heat
+    warm = replace(seen, readings=9 * felt, sigma=1e-3, prior=Prior(1, 1, 9.0, 9.0))
+    forgotten = replace(seen, readings=seen.readings + 21.0)
+    quiet = replace(seen, readings=felt, sigma=1e-12)
+
+    found = estimate(name, forgotten)
+    assert found.verdict.level == "assumptions"
+    assert "no heat within the bounds" in found.verdict.says
+    for one in (seen, warm, quiet):
+        assert not estimate(name, one).verdict.contradicts
+
+
 def test_listing_the_names_loads_no_solver() -> None:
     """A query is checked against them on every start of the command."""
     script = "import sys, recovery.estimators.table; print(*sys.modules)"
