@@ -1,6 +1,4 @@
 # What is public: `heatveil/__init__.py` reads the names, and where each is, from here.
-from edge.core.records import Grid as Grid
-from edge.core.records import Reading as Reading
 from edge.entropy import Tape as Tape
 from edge.entropy import keyed as keyed
 from edge.entropy import sealed as sealed
@@ -10,6 +8,8 @@ from edge.noise import dlaplace as dlaplace
 from edge.noise import exp_coin as exp_coin
 from edge.noise import geometric as geometric
 from edge.noise import polya as polya
+from edge.records import Grid as Grid
+from edge.records import Reading as Reading
 from gateway.faults import OperatorFault as OperatorFault
 from gateway.lab.thermal_days.run import simulate_file as simulate
 from gateway.lab.thermal_study import study as study

@@ -82,6 +82,14 @@ def test_every_public_name_has_an_example() -> None:
     assert PUBLIC - shown == set()
 
 
+def test_help_says_what_is_to_be_given() -> None:
+    """Of the verbs, of what is drawn, and of records that are bare on a board."""
+    for name in ("Grid", "Reading", "plan", "release", "recover", "dgauss", "polya", "study"):
+        assert "Args:" in (getattr(heatveil, name).__doc__ or ""), name
+    assert "(columns, rows)" in heatveil.Grid.__doc__
+    assert "2**round.params[1]" in heatveil.Reading.__doc__
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("_forget")
 def test_the_examples_are_true() -> None:

@@ -92,8 +92,10 @@ def isqrt(n):
 def dgauss(num, den, rng):
     """Return z with probability proportional to exp(-z**2 den / (2 num)). Algorithm 3.
 
-    num/den is the variance parameter; the variance of z is at most that, and equal to it
-    to one part in 10**8 from num/den = 1 on.
+    Args:
+        num, den: num/den is the variance parameter, above 0; the variance of z is at most that,
+            and equal to it to one part in 10**8 from num/den = 1 on.
+        rng: has the method `below(n)`, as `Tape` and `sealed` do.
     """
     if den < 1 or num < 1:
         raise ValueError("dgauss(%d, %d): the variance must be above 0" % (num, den))

@@ -13,6 +13,11 @@ def polya(shares, num, den, rng):
     c(k) = product over j < k of (1 + j n) / (n + j n), n = shares. Each factor is at most
     one, so a geometric draw kept with probability c(k) has the law.
 
+    Args:
+        shares: by how many, from 1, one noise is shared.
+        num, den: of num/den, above 0, by which the sum falls: P(sum) goes by q**sum.
+        rng: has the method `below(n)`, as `Tape` and `sealed` do.
+
     Source: Goryczka and Xiong 2015, the infinitely divisible geometric.
     """
     if shares < 1:

@@ -44,7 +44,7 @@ from ..faults import OperatorFault
 from ..mechanisms import TABLE, find_mechanism
 
 # Of edge, and no board loads it.
-HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py", "cpython.py")
+HOST = ("host", "linux", "manifest.py", "entropy.py", "noise.py", "records.py", "cpython.py")
 MAIN, BOOT = "main.py", "boot.py"
 CONFIG = "heatveil.json"
 FOLDER = "heatveil"

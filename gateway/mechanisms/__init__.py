@@ -172,7 +172,15 @@ def make_first_limits(deployment: Any, query: Any) -> Any:
 
 
 def plan(query: Any, releases: Sequence[Any] = ()) -> Any:
-    """Return the Round that a query asks next, by the mechanism that it is of; None when done."""
+    """Return the Round that a query asks next, by the mechanism that it is of; None when done.
+
+    Args:
+        query: what is to be known, such as a `ThermalQuery`.
+        releases: what came of the Rounds before, in their order.
+
+    Raises:
+        ValueError: the query cannot be asked, or the releases are not its own.
+    """
     return find_for_query(query).plan(query, releases)
 
 
@@ -180,6 +188,7 @@ def report(round: Any, reading: Any, rng: Any) -> list[int]:
     """Return what a device answers, whole numbers: where trust is local or distributed, blurred.
 
     Args:
+        round: what `plan` returned.
         reading: the private `Reading` of that device.
         rng: the one door for random bits, with the method `below(n)`.
     """
@@ -190,13 +199,24 @@ def release(round: Any, payloads: Iterable[Any], rng: Any = None) -> Any:
     """Return what the gateway makes of all reports of a Round: where trust is central, blurred.
 
     Args:
+        round: what `plan` returned.
+        payloads: what `report` returned, of each device once. Of `thermal` each is the number of
+            its first sensor and the blurred grains of that one and those that follow.
         rng: as for `report`; None where nothing is drawn here.
     """
     return find_mechanism(round.mechanism).release(round, payloads, rng)
 
 
 def recover(query: Any, releases: Sequence[Any]) -> Any:
-    """Return the `Heatmap` of what was released, or an `Unresolved` that says why not."""
+    """Return the `Heatmap` of what was released, or an `Unresolved` that says why not.
+
+    Args:
+        query: what the Rounds were planned with.
+        releases: what came of them, at least one.
+
+    Raises:
+        ValueError: the releases are not of this query.
+    """
     return find_for_query(query).recover(query, releases)
 
 
