@@ -78,5 +78,12 @@ def release(round, payloads, rng):
                     "sensor %d answers round %d twice; one answer counts, or its noise would "
                     "be averaged away. Leave the second out" % (sensor, round.number)
                 )
+            if type(value) is not int:
+                raise ValueError(
+                    "sensor %d answers round %d with a %s but must answer with a whole number of "
+                    "grains, kelvin times 2**%d, rounded and blurred: nothing else is summed. Take "
+                    "what `report` returns"
+                    % (sensor, round.number, type(value).__name__, params_of(round).exponent)
+                )
             values[sensor] = value
     return Release(round, values, len(payloads))

@@ -389,6 +389,7 @@ def find_shared_params(query: Query, releases: Sequence[Release]) -> Params:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
                 raise ValueError(
                     f"sensor {sensor} released {value!r} but must release a whole number of "
-                    "grains, or None: nothing else passes the veil. Take the file as published."
+                    f"grains (kelvin times 2**{params_of(release.round).exponent}, rounded), or "
+                    "None: nothing else passes the veil. Take the file as published."
                 )
     return params_of(releases[0].round)

@@ -323,6 +323,7 @@ def test_a_release_lines_readings_up_by_sensor_and_marks_the_missing() -> None:
         ([[3, 1, 1, 1]], "sensor 5 is not"),
         ([[-1, 1]], "sensor -1 is not"),
         ([[2, 1], [2, 9]], "sensor 2 answers round 1 twice"),
+        ([[2, 1.5]], r"with a float but must .* kelvin times 2\*\*"),
     ],
 )
 def test_payloads_that_do_not_fit_are_refused(payloads: list[list[int]], words: str) -> None:
