@@ -115,8 +115,9 @@ def _open_table(
             header = [word.strip().lower() for word in next(lines, (1, list[str]()))[1]]
             if header not in headers:
                 wanted = " or ".join(repr(",".join(one)) for one in headers)
+                found = f"is {','.join(header)!r}" if header else "is missing"
                 raise ValueError(
-                    f"{path} line 1: the header is {','.join(header) or 'missing'!r} but must be "
+                    f"{path} line 1: the header {found} but must be "
                     f"{wanted}, for the columns have no meaning without it. Write it above the "
                     f"{what}."
                 )
@@ -183,9 +184,12 @@ def _source(words: list[str], header: list[str], lengths: list[float]) -> list[f
 
 def _complete(words: list[str], header: list[str]) -> None:
     if len(words) != len(header):
+        mend = "Complete the row"
+        if len(words) > len(header):
+            mend = "Leave out some; where numbers have decimal commas, part them by semicolons"
         raise ValueError(
             f"there are {len(words)} values but {len(header)} are needed, {','.join(header)}, "
-            "or it is not known which is which. Complete the row."
+            f"or it is not known which is which. {mend}."
         )
 
 

@@ -113,9 +113,11 @@ def check_rules(
     """
     for name, good, needed in rules:
         if not good:
+            flag = next(describe_field(one).flag for one in fields(query) if one.name == name)
+            option = f"; as an option it is --{flag}" if flag else ""
             raise ValueError(
                 f"{name} is {getattr(query, name)!r} but must be {needed}, or {otherwise}. "
-                "Correct it in the query."
+                f"Correct it{option}."
             )
 
 
@@ -138,7 +140,7 @@ def check_grid(
     if not (whole and min(shape) > 0 and type(grid.cell_mm) is int and grid.cell_mm >= 0):
         raise ValueError(
             f"the grid is {grid!r} but needs (columns, rows), whole numbers from 1, and a cell's "
-            "side in whole millimetres, or 0: answers are cells. Correct it in the query."
+            "side in whole millimetres, or 0: answers are cells. Correct it."
         )
     if shape[0] * shape[1] > cells or max(shape) > longest:
         raise ValueError(

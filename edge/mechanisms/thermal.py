@@ -80,9 +80,9 @@ def release(round, payloads, rng):
                 )
             if type(value) is not int:
                 raise ValueError(
-                    "sensor %d answers round %d with a %s but must answer with a whole number of "
-                    "grains, kelvin times 2**%d, rounded and blurred: nothing else is summed. Take "
-                    "what `report` returns"
+                    "sensor %d answers round %d with a %s but must with a whole number of grains, "
+                    "kelvin times 2**%d, rounded and blurred: no map is made of anything else. "
+                    "Take what `report` returns"
                     % (sensor, round.number, type(value).__name__, params_of(round).exponent)
                 )
             values[sensor] = value

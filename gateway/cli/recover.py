@@ -89,8 +89,8 @@ def read_public_file(path: Path) -> tuple[Mechanism, Any, list[Release]]:
         raise OperatorFault(
             f"{path} is no file of published readings ({why}); it must be what heatveil play "
             "--published writes, for a map needs the room and the noise beside the readings. "
-            "Write it anew; for other readings, payloads = [[sensor, grains], ...], where a kelvin "
-            f"has 2**asked.params[1] grains, say room and noise in Python: {_IN_PYTHON}"
+            "Write it anew; for other readings, payloads = [[sensor, grains], ...] with "
+            f"2**asked.params[1] grains a kelvin, say room and noise in Python: {_IN_PYTHON}"
         ) from fault
     for release in releases:
         mechanism.check_possible(release, path)

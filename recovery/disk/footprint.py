@@ -202,7 +202,7 @@ def _check(scheme: str, radius: float, epsilon: float) -> None:
         if not good:
             raise ValueError(
                 f"{name} is {given!r} but must be {needed}, or no cell would have a weight. "
-                "Correct it in the query."
+                "Correct it."
             )
 
 

@@ -247,7 +247,7 @@ def find_wave_reach(epsilon: float, shape: tuple[int, int]) -> float:
     if min(shape) < 1 or not 0 < epsilon < math.inf:
         raise ValueError(
             f"epsilon is {epsilon!r} on {shape[0]} x {shape[1]} cells but must be positive, on "
-            "at least one cell: there is nothing to choose from. Correct it in the query."
+            "at least one cell: there is nothing to choose from. Correct it."
         )
     coarse = max(1.0, max(shape) / _SIDE_MAX)
     if min(shape) < 2 * coarse:

@@ -55,7 +55,7 @@ class Query(Trusted):
         if Fraction(*self.epsilon) > EPSILON_MAX:
             raise ValueError(
                 f"epsilon is {Fraction(*self.epsilon)} for all reports but must be {EPSILON_MAX} "
-                "at most, or nothing is hidden. Correct it in the query."
+                "at most, or nothing is hidden. Correct it."
             )
         check_shards(self)
 

@@ -146,7 +146,11 @@ class Query:
                 self.sampler == "exact" or (self.sampler == "table" and plain),
                 "'exact' or 'table', and exact where the noise is stated or printed",
             ),
-            ("estimator", self.estimator in ESTIMATORS, f"one of {', '.join(ESTIMATORS)}"),
+            (
+                "estimator",
+                self.estimator in ESTIMATORS,
+                f"one of {', '.join(ESTIMATORS)}, or on a command line MODULE:FUNCTION",
+            ),
             (
                 "sources",
                 self.sources is None

@@ -47,7 +47,7 @@ def test_sources_in_a_plane_of_metres(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("", "line 1: the header is 'missing' but must be 'position,intensity' or"),
+        ("", "line 1: the header is missing but must be 'position,intensity' or"),
         ("position;intensity\n0,5;1\n0.5;warm\n", "line 3: intensity is 'warm' but must"),
         ("position\tintensity\n0.5\t1\n", r"line 1: the header is .position\\tintensity."),
         (LINE, r"has 0 source\(s\) with no heat"),
@@ -57,6 +57,7 @@ def test_sources_in_a_plane_of_metres(tmp_path: Path) -> None:
         (LINE + "0.5,1e999\n", "line 2: intensity is '1e999' but must"),
         (LINE + "0.5,warm\n", "line 2: intensity is 'warm' but must"),
         (LINE + "\n0.5\n", "line 3: there are 1 values but 2 are needed, position,intensity"),
+        (LINE + "\n0,5,1\n", "line 3: there are 3 .* decimal commas, part them by semicolons"),
         (LINE + "2,1\n0.5,1\n3,1\n4,1\n", r"line 2: .*\(more faults in line 4, 5\)"),
     ],
 )
@@ -216,7 +217,7 @@ def test_degrees_become_metres_from_the_north_western_corner(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "line 1: the header is 'missing'"),
+        ("", "line 1: the header is missing"),
         ("x,y\n1,2\n", "must be 'user,x,y'"),
         ("user,x,y\na,1\n", "line 2: there are 2 values but 3 are needed"),
         ("user,x,y\na,1,2\nb,nan,2\nc,1,inf\n", r"line 3: x is 'nan'.*more faults in line 4"),

@@ -166,10 +166,13 @@ def format_map_line(query: Query, tried: dict[str, Any] | None, every_s: float |
             "day and says how far off they are."
         )
     if tried is None:
+        many = f"{math.prod(query.grid.shape)} cells, {math.prod(query.sensors)} sensors"
+        slow = f"with {many} and {query.readings} readings"
+        if has_unknown_physics(query):
+            slow = "where spread or drift are to be found out"
         return (
-            "The map: how far off it will be was not tried, for so many cells, sensors and "
-            "readings, or a spread or drift that is to be found out, take too long; heatveil play "
-            "thermal tries one map."
+            f"The map: how far off it will be was not tried, which takes too long {slow}; "
+            "heatveil play thermal tries one map."
         )
     unit, trials = " m" if query.grid.cell_mm else " of the side", tried["trials"]
     said = f"{trials} simulated trials" + f", {tried['unresolved']} without a map" * bool(

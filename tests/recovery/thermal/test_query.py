@@ -73,7 +73,7 @@ def test_a_part_of_a_cell_is_protected_as_a_whole_one(
         ({"readings": 0}, "readings is 0"),
         ({"readings": True}, "readings is True"),
         ({"calibration": "rough"}, "calibration is 'rough'"),
-        ({"estimator": "guess"}, "estimator is 'guess'"),
+        ({"estimator": "guess"}, "estimator is 'guess' .* MODULE:FUNCTION.* it is --estimator"),
         ({"failure": 0.0}, "failure is 0.0"),
         ({"failure": 1.0}, "failure is 1.0"),
         ({"keyholder": 1}, "keyholder is 1"),

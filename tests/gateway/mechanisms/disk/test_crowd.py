@@ -208,7 +208,7 @@ GOOD = "user,x,y\nann,0.10,0.10\nbob,0.60,0.20\neve,0.95,0.85\n"
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("", "line 1: the header is 'missing'"),
+        ("", "line 1: the header is missing"),
         ("x,y\n0.1,0.1\n", "line 1: the header"),
         ("user,x,y\nann,0.1\n", "line 2"),
         ("user,x,y\nann,0.1,0.1\nbob,nan,0.1\n", "line 3: x is 'nan'"),
