@@ -375,8 +375,8 @@ def _open_worlds(shape: tuple[int, ...], nearest: Whole, count: int, unknown: bo
     """Return shapes of up to twenty sources of any powers."""
     stream, axes, places = _STREAM + 100 * unknown, len(shape), int(nearest.max()) + 1
     even = uniforms(count * 6, stream).reshape(6, count)
-    # Fewer are likelier, by the root of their number: by the number itself many weak ones are
-    # taken for a few warm ones, and more maps are worse than a guess.
+    # Fewer are likelier, by the root of their number: by the number itself a few more maps are
+    # worse than a guess, and with all alike bands hold less often (`bench_verdict`).
     upto = np.cumsum(np.arange(1, _SLOTS + 1) ** -0.5)
     numbers = 1 + np.searchsorted(upto, even[0] * upto[-1])
     world = np.repeat(np.arange(count), numbers)
