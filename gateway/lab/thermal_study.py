@@ -20,7 +20,7 @@ from edge.core.records import Grid, Reading, Release
 from edge.mechanisms import thermal
 from physics.sensors import to_grains
 from recovery.distance import earth_movers
-from recovery.estimators.table import ESTIMATORS, Own, register
+from recovery.estimators.table import ESTIMATORS, Own, register_on_trial
 from recovery.maps.heatmap import Heatmap
 from recovery.thermal import Query, make_operator, plan, recover
 from recovery.thermal.query import find_standing_room
@@ -82,7 +82,10 @@ def study(
 
     Args:
         estimators: names, or functions, which are registered by their own names.
-        scenes: by name.
+        scenes: by name; each an int, so many of the query's warmest sources in random cells, or
+            a function. It gets a `numpy.random.Generator` and returns the heat of each cell,
+            (cells,), row by row, not negative; or that and the warmth at each sensor in kelvin,
+            (sensors,), where it is not what the query's room makes of the heat.
         epsilons: numbers, or ratios such as "1/2".
         query: what else is asked, and held to be so of the sources.
         trials: scenes of a kind.
@@ -98,6 +101,11 @@ def study(
     >>> rows[0].error < rows[0].blind
     True
     """
+    if isinstance(estimators, str) or isinstance(epsilons, str):
+        raise ValueError(
+            f"estimators are {estimators!r} and epsilons {epsilons!r} but each must be a list, or "
+            'its letters would be taken one by one. Write ["auto"] for one, and ["1/2"].'
+        )
     if trials < 1 or not (estimators and scenes and epsilons):
         raise ValueError(
             f"{len(estimators)} estimators, {len(scenes)} scenes, {len(epsilons)} epsilons and "
@@ -105,6 +113,13 @@ def study(
             "Add what is missing."
         )
     names = [_name_of(one) for one in estimators]
+    for name, scene in scenes.items():
+        if isinstance(scene, bool) or not (isinstance(scene, int) or callable(scene)):
+            raise ValueError(
+                f"the scene {name} is {scene!r} but must be a number of sources, or a function of "
+                "a numpy Generator that returns the heat of each cell: no other says where it is "
+                "warm. Give `lambda world: heat` for heat that you have."
+            )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
@@ -117,14 +132,16 @@ def study(
             "picture would be lost after all trials. Give another name."
         )
     ratios, rows = [_read_epsilon(one) for one in epsilons], list[Row]()
-    for name, scene in scenes.items():
-        for ratio in ratios:
-            asked = replace(query, epsilon=ratio)
-            tried = run_trials(asked, names, name, scene, trials, seed)
-            rows += [
-                summarise(who, name, ratio[0] / ratio[1], tried[:, at])
-                for at, who in enumerate(names)
-            ]
+    own = {_name_of(one): one for one in estimators if not isinstance(one, str)}
+    with register_on_trial(own):
+        for name, scene in scenes.items():
+            for ratio in ratios:
+                asked = replace(query, epsilon=ratio)
+                tried = run_trials(asked, names, name, scene, trials, seed)
+                rows += [
+                    summarise(who, name, ratio[0] / ratio[1], tried[:, at])
+                    for at, who in enumerate(names)
+                ]
     if plot is not None:
         draw_study(rows, Path(plot))
     return rows
@@ -195,9 +212,7 @@ def _read_epsilon(epsilon: float | str | Fraction) -> tuple[int, int]:
 
 def _name_of(estimator: str | Own) -> str:
     if not isinstance(estimator, str):
-        name = getattr(estimator, "__name__", type(estimator).__name__)
-        register(name, estimator)
-        return name
+        return str(getattr(estimator, "__name__", type(estimator).__name__))
     if estimator not in ESTIMATORS:
         raise ValueError(
             f"the estimator is {estimator!r} but must be one of {', '.join(ESTIMATORS)}, or a "

@@ -1,6 +1,7 @@
 """Every estimator by its name, loaded when it is first asked for, and those that others add."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -170,6 +171,21 @@ def register(name: str, function: Own | None = None) -> Any:
         )
     _TABLE[name] = partial(_run_own, name, function)
     return function
+
+
+@contextmanager
+def register_on_trial(functions: Mapping[str, Own]) -> Iterator[None]:
+    """Register functions by their names, and undo that where what is done with them fails."""
+    before = {name: _TABLE[name] for name in functions if name in _TABLE}
+    try:
+        for name, function in functions.items():
+            register(name, function)
+        yield
+    except BaseException:
+        for name in functions.keys() - before.keys():
+            _TABLE.pop(name, None)
+        _TABLE.update(before)
+        raise
 
 
 def _run_own(name: str, function: Own, seen: Seen) -> Estimate:

@@ -154,11 +154,19 @@ def test_a_study_gives_everybody_the_same_readings(tmp_path: Path) -> None:
         ({"scenes": {"a": 21}}, "the scene a has 21 sources"),
         ({"scenes": {"a": lambda world: np.zeros(20)}}, "the scene a has heat"),
         ({"scenes": {"a": lambda world: (np.ones(20), np.ones(3))}}, "the scene a has warmth"),
+        ({"scenes": {"a": "src.csv"}}, "the scene a is 'src.csv' but must be a number of sources"),
+        ({"scenes": {"a": True}}, "the scene a is True"),
         ({"epsilons": [0]}, "epsilon"),
+        ({"epsilons": "1/2"}, "taken one by one"),
+        ({"estimators": "auto"}, "estimators are 'auto' .* but each must be a list"),
+        ({"estimators": [middle, lambda seen: seen.nothing]}, "<lambda> raised AttributeError"),
     ],
 )
 def test_a_study_of_nothing_is_refused(given: dict[str, Any], why: str) -> None:
-    """Before anything is drawn."""
+    """And what it was given is no estimator for others then."""
+    known = dict(table._TABLE)
     asked: dict[str, Any] = {"estimators": ["entropy"], "scenes": {"a": 1}, "epsilons": [1]}
     with pytest.raises(ValueError, match=why):
         study(**(asked | given), trials=1, query=SMALL)
+
+    assert dict(table._TABLE) == known
