@@ -132,7 +132,7 @@ def test_an_estimator_asked_by_name_says_where_no_heat_explains_the_readings(lin
 
     found = estimate(name, forgotten)
     assert found.verdict.level == "assumptions"
-    assert "no heat within the bounds" in found.verdict.says
+    assert "no heat within the bounds" in found.verdict.sentence
     for one in (seen, warm, quiet):
         assert not estimate(name, one).verdict.contradicts
 
