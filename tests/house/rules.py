@@ -267,7 +267,10 @@ RULES = (
         reading,
         "edge",
         dict.fromkeys(
-            ("core/records.py", "core/node.py", "mechanisms/sum_node.py", "mechanisms/thermal.py"),
+            (
+                *("core/records.py", "core/node.py", "records.py"),
+                *("mechanisms/sum_node.py", "mechanisms/thermal.py"),
+            ),
             ("a Reading",),
         ),
     ),
