@@ -3,7 +3,6 @@
 import json
 import threading
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
 from typing import Any
 
 from edge.core import tightening, wire
@@ -72,26 +71,24 @@ def send_limits(
     site = devices.site
     answers = LimitAnswers(sent)
     heard = [wire.topic(site, "+", "ack")]
-    with ExitStack() as stack:
-        try:
-            link = stack.enter_context(
-                open_link(broker, f"heatveil-{site}-tighten", heard, answers.take_message)
-            )
-        except LinkFault as fault:
-            raise LinkFault(f"nothing was recorded or sent: {fault}") from fault
-        begin()
-        for name, one in sent.items():
-            where = tightening.topic(site, name)
-            message = post.pack_limits(one, devices.by_name[name].config_key, where)
-            link.publish(where, message, retain=True)
-        answers.wait_for_all(patience_s)
-        if not link.wait_until_sent(SENT_S):
-            raise LinkFault(
-                f"the broker at {broker.host}:{broker.port} did not accept all limits within "
-                f"{SENT_S:.0f} s; devices that are asleep get them from the broker, so some may "
-                "keep the old ones. They are recorded, and cannot be taken back. Check the "
-                "broker, and run this again: sending limits twice does no harm"
-            )
+    try:
+        with open_link(broker, f"heatveil-{site}-tighten", heard, answers.take_message) as link:
+            begin()
+            for name, one in sent.items():
+                where = tightening.topic(site, name)
+                message = post.pack_limits(one, devices.by_name[name].config_key, where)
+                link.publish(where, message, retain=True)
+            answers.wait_for_all(patience_s)
+            accepted = link.wait_until_sent(SENT_S)
+    except LinkFault as fault:  # it never came up
+        raise LinkFault(f"nothing was recorded or sent: {fault}") from fault
+    if not accepted:
+        raise LinkFault(
+            f"the broker at {broker.host}:{broker.port} did not accept all limits within "
+            f"{SENT_S:.0f} s; devices that are asleep get them from the broker, so some may "
+            "keep the old ones. They are recorded, and cannot be taken back. Check the "
+            "broker, and run this again: sending limits twice does no harm"
+        )
     return answers
 
 
