@@ -99,7 +99,7 @@ class I2C:
     def __init__(self, number=0, freq=100000, sda=None, scl=None):
         pass
 
-    def readfrom_mem_into(self, address, register, buffer):
+    def readfrom_mem_into(self, address, register, buffer, addrsize=8):
         if address != 0x48:
             raise OSError(19)
         buffer[:] = {0x00: b"\\x0c\\x80", 0x0F: b"\\x01\\x17"}[register]

@@ -274,7 +274,7 @@ module.Sensor = Sensor
 sys.modules["edge.board.sensors.yours"] = module
 from edge.board import drivers
 class Bus:
-    def readfrom_mem_into(self, address, register, buffer):
+    def readfrom_mem_into(self, address, register, buffer, addrsize=8):
         if gone:
             raise OSError("0x0280")
         buffer[:] = bytes([0x02, 0x90, 0x02, 0x80])

@@ -39,7 +39,7 @@ class Pin:
 class I2C:
     def __init__(self, number, freq, sda, scl):
         pass
-    def readfrom_mem_into(self, address, register, buffer):
+    def readfrom_mem_into(self, address, register, buffer, addrsize=8):
         buffer[:] = b"\x01\x17" if register == 15 else b"\x0c\x80"
 class WDT:
     def __init__(self, timeout):
