@@ -98,6 +98,8 @@ def check_problem(
 # Neighbouring cells warm the sensors alike. With many, the programs are solved on so many of
 # them, at least, and so many for each direction; the proofs are then had from all cells.
 _COLUMNS = 160, 12
+# A share that may be this large may be all.
+_ALL = 1 - 1e-7
 # A bound is a sum of numbers this much larger than itself, each with a rounding of its own.
 _ROUNDING = 1e-14
 
@@ -158,9 +160,9 @@ def measure_least_misfit(heats: Explaining) -> float:
 def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
     """Return nu and mu of the programs for the cells before, and for those that are not.
 
-    One row of either for every row of `before`, twice, and one more at the end.
+    Args:
+        before: (programs, cells), each row with all cells of the one above.
     """
-    goals = np.concatenate([before, ~before]).astype(float)
     rows, cells = heats.operator.shape
     least, most = heats.total
     known = least == most
@@ -191,21 +193,24 @@ def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, 
         clarabel.NonnegativeConeT(len(limits) - 2 - known - rows),
         clarabel.SecondOrderConeT(1 + rows),
     ]
-    cost = np.append(-goals[0], 0.0)
+    cost = np.zeros(cells + 1)
     solver = _solver(cost, matrix, limits, cones)
-    nu, mu = np.empty((len(goals), rows)), np.empty(len(goals))
-    for index, goal in enumerate(goals):
-        if index:
-            cost[:-1] = -goal
+    # Begin with the pair that proves of every share that it is at most one.
+    nu, mu = [np.zeros(rows)], [1.0]
+    for growing in (before, ~before[::-1]):
+        for goal in growing:
+            cost[:-1] = -goal.astype(float)
             solver.update(q=cost)
-        answer = solver.solve()
-        if str(answer.status) in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
-            return None
-        dual = np.array(answer.z)
-        nu[index], mu[index] = -dual[-rows:] / heats.radius, dual[0]
-    usable = np.isfinite(nu).all(axis=1) & np.isfinite(mu)
-    # And the pair that proves of every share that it is at most one.
-    return np.vstack([nu[usable], np.zeros(rows)]), np.append(mu[usable], 1.0)
+            answer = solver.solve()
+            if str(answer.status) in ("PrimalInfeasible", "AlmostPrimalInfeasible"):
+                return None
+            dual = np.array(answer.z)
+            if np.isfinite(dual).all():
+                nu.append(-dual[-rows:] / heats.radius)
+                mu.append(dual[0])
+            if -answer.obj_val > _ALL:  # and so it is of whatever holds these cells
+                break
+    return np.array(nu), np.array(mu)
 
 
 def _prove(heats: Explaining, nu: Floats, mu: Floats, last: bool) -> Floats:

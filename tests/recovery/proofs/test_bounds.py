@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import cvxpy
 import numpy as np
@@ -285,6 +286,37 @@ def test_of_more_sensors_than_cells_the_directions_are_those_of_the_whole(spread
         np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
         within = whole[:, : basis.shape[1]]
         np.testing.assert_allclose(basis @ basis.T, within @ within.T, atol=far)
+
+
+def test_where_all_heat_may_be_before_a_place_no_program_beyond_is_solved(monkeypatch) -> None:
+    """Nor where all may be after one, of those before: the band is that of all the programs."""
+    world, matrix = np.random.default_rng(3), operator(60, 30)
+    heat = np.zeros(60)
+    heat[[20, 45]] = 1
+    readings = matrix @ heat + 0.02 * world.normal(size=30)
+    solved = []
+    solver = certified._solver
+    monkeypatch.setattr(certified, "_solver", lambda *given: counted(solver(*given), solved))
+    asked = (matrix, readings, 0.02, (0.6, 4.0), np.ones(60))
+    few = certified.certify_band(*asked).band
+    count = len(solved)
+    monkeypatch.setattr(certified, "_ALL", 2.0)
+    every = certified.certify_band(*asked).band
+
+    assert len(solved) - count == 50
+    assert count < 40
+    np.testing.assert_allclose(few.low, every.low, atol=1e-9)
+    np.testing.assert_allclose(few.high, every.high, atol=1e-9)
+
+
+def counted(solver, solved: list):
+    """A solver that notes each program, for its own attributes cannot be replaced."""
+
+    def solve():
+        solved.append(1)
+        return solver.solve()
+
+    return SimpleNamespace(solve=solve, update=solver.update)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
