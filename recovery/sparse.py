@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .kernels import active_set, compile_if_worth
-from .l1 import Prepared, as_floats, by_clarabel, by_cvxpy, status_of
+from .l1 import BEYOND_MAX, Prepared, as_floats, by_clarabel, by_cvxpy, status_of
 from .l1 import Solution as Solution
 from .l1 import prepare as prepare
 
@@ -194,16 +194,7 @@ def minimise_l1(
         printed = np.asarray(ready.basis.T @ ready.small if operator is ready else operator, float)
         return by_cvxpy(printed, ready, target, radius, ceiling, blind)
     heat, guess = check_start(start, ceiling, ready.shape[1])
-    size = math.sqrt(np.dot(target, target))
-    if not math.isfinite(size):
-        raise make_spoilt_error()
-    inside, beyond = ready.compress(target)
-    rest, numbers = np.zeros(ready.rank), np.zeros(7)
-    kernel = compile_if_worth(active_set, method == "fast" or ready.small.size > _WORTH)
-    kernel.solve(
-        ready.small, ready.coarse, ready.step, ready.grain, ceiling, inside,
-        np.dot(beyond, beyond), radius if size > radius else math.inf, guess, heat, rest, numbers,
-    )  # fmt: skip
+    numbers, multipliers = _walk(ready, target, radius, ceiling, heat, guess, method == "fast")
     objective, residual, gap, kept, price, code, taken = numbers.tolist()
     status = status_of(int(code), objective, residual, gap, kept)
     if status == "inaccurate" and method == "auto":
@@ -211,8 +202,52 @@ def minimise_l1(
         if found is not None:
             return found
     gap = math.nan if status == "infeasible" or gap == math.inf else gap
-    multipliers = (beyond + ready.expand(rest)) / price
+    multipliers /= price
     seconds = time.perf_counter() - started
     return Solution(
         heat, objective, residual, gap, status, int(taken), seconds, multipliers, "fast", blind
     )
+
+
+def find_misfit(
+    operator: ArrayLike | Prepared, readings: ArrayLike, radius: float, upper: ArrayLike = 1.0
+) -> float | None:
+    """Return how near to the readings the nearest heat comes; None where that is near enough.
+
+    Args, and what is raised, are those of `minimise_l1`; the first heat within the radius will do.
+
+    >>> find_misfit([[1.0, 0.0], [0.0, 1.0]], [0.9, -0.5], 0.4)
+    0.5
+    """
+    ready = prepare(operator)
+    target = check_readings(readings, ready.shape)
+    radius, ceiling = check_radius(radius), check_ceiling(upper, ready.shape[1])
+    heat = np.zeros(ready.shape[1])
+    numbers, _ = _walk(ready, target, radius, ceiling, heat, _NOBODY, any_heat=True)
+    if numbers[1] <= radius * (1 + BEYOND_MAX):
+        return None
+    if numbers[5] == active_set.STALLED:
+        return minimise_l1(ready, target, radius, ceiling).residual
+    return float(numbers[1])
+
+
+def _walk(
+    ready: Prepared, target: Floats, radius: float, ceiling: Floats, heat: Floats,
+    guess: NDArray[np.int64], fast: bool = False, any_heat: bool = False,
+) -> tuple[Floats, Floats]:  # fmt: skip
+    """Put the least heat, or any, into `heat`; return the kernel's numbers, and multipliers.
+
+    The multipliers, (sensors,), are yet to be divided by the price.
+    """
+    size = math.sqrt(np.dot(target, target))
+    if not math.isfinite(size):
+        raise make_spoilt_error()
+    inside, beyond = ready.compress(target)
+    rest, numbers = np.zeros(ready.rank), np.zeros(7)
+    kernel = compile_if_worth(active_set, fast or ready.small.size > _WORTH)
+    kernel.solve(
+        ready.small, ready.coarse, ready.step, ready.grain, ceiling, inside,
+        np.dot(beyond, beyond), radius if size > radius else math.inf, any_heat, guess, heat,
+        rest, numbers,
+    )  # fmt: skip
+    return numbers, beyond + ready.expand(rest)

@@ -25,7 +25,7 @@ import scipy  # its parts are loaded when they are used
 from ..kernels.active_set import CLOSE
 from ..maps.heatmap import Verdict
 from ..maps.sentence import Wording, join_sentences
-from ..sparse import minimise_l1
+from ..sparse import find_misfit, minimise_l1
 from .convex import compute_chi_radius
 from .record import Floats, Room, Seen
 
@@ -189,10 +189,8 @@ def measure_misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | No
     """Return least residual and radius in kelvin, where no heat at all explains the readings."""
     radius, seen = seen.sigma * compute_chi_radius(len(seen.readings), failure), seen.stack_times()
     radius = max(radius, CLOSE * float(np.linalg.norm(seen.readings)))
-    nearest = minimise_l1(seen.operator, seen.readings, radius, _most(seen))
-    if nearest.residual <= radius * (1 + 1e-6):
-        return None
-    return nearest.residual, radius
+    residual = find_misfit(seen.operator, seen.readings, radius, _most(seen))
+    return None if residual is None else (residual, radius)
 
 
 def _most(seen: Seen) -> float | Floats:

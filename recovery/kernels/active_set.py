@@ -418,7 +418,8 @@ def write_result(
 
 def solve(
     operator: Floats, coarse: Floats, step: int, grain: float, ceiling: Floats, readings: Floats,
-    outside: float, most: float, guess: Whole, heat: Floats, rest: Floats, numbers: Floats,
+    outside: float, most: float, any_heat: bool, guess: Whole, heat: Floats, rest: Floats,
+    numbers: Floats,
 ) -> None:  # fmt: skip
     """Find the least heat.
 
@@ -430,6 +431,7 @@ def solve(
         readings: c = U'y, (rank,).
         outside: ||y - U U'y||**2, which no heat explains.
         most: how far A f may stay from y.
+        any_heat: whether the first heat that comes so near will do; the code is then STALLED.
         guess: cells that hold heat in `heat`; all others are 0 there.
         heat: (cells,), for the least heat.
         rest: (rank,), for c - B heat; over the price they are multipliers.
@@ -492,6 +494,8 @@ def solve(
 
         # Look for cells that would earn more than the price, and full ones that earn less.
         left = work.beyond + price * np.dot(work.weights[:size], work.basis[:size])
+        if near and any_heat:
+            break
         slack = rounding + SLACK * price
         if not near:
             slack += 1e-11 * grain * math.sqrt(np.dot(left, left))
