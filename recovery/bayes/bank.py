@@ -21,7 +21,7 @@ Source: Markov's inequality for the bound; Laplace's method for the power.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,7 @@ _OUTSIDE, _OUTSIDE_IN_PLANE = 9, (3, 5)
 # More worlds of two sources than this are not weighed one by one.
 _PAIRS = 200_000
 _STREAM = 7_400_000
+_BLOCK = 1 << 14
 # Factors of the spread, and how likely each is: as stated, or log-normal about it.
 _SPREADS = np.array([0.70, 0.77, 0.85, 0.92, 1.0, 1.08, 1.17, 1.26, 1.35])
 _AS_STATED, _WIDTH = 0.4, 0.17
@@ -64,7 +65,9 @@ _LEVEL = 0.12  # deviation of level and slope, of the most that the warmest sour
 _NEVER = 1e6
 _ENOUGH = 50.0  # worlds that count, at the least
 _AT_HAND = 4 * int(_ENOUGH)  # worlds among which these are sought, at the least
-_FAR = 200.0  # what fits this much worse than another, as a logarithm, is not drawn
+# What counts this much less than another, as a logarithm, has no say; what fits this much worse
+# is not drawn, but where there are no others.
+_FAR, _FARTHEST = 40.0, 200.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,56 +90,44 @@ class Worlds:
     scaled: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Family:
     """Possible worlds, and how much each of them counts.
 
     Args:
         weights: (worlds,), unnormalised logarithms.
-        fit: (some,), which worlds are not far less likely than the likeliest.
         power: (worlds,), by what a world's heat is multiplied.
+        fit: (some,), which worlds can be drawn.
+        sums: (some,), running sums of how likely each of these is drawn.
         log_evidence: log of the likelihood's mean over the family, as a sampler's.
     """
 
     worlds: Worlds
     weights: Floats
-    fit: Whole
     power: Floats
+    fit: Whole
+    sums: Floats
     log_evidence: float
 
     def draw(self, count: int, cells: int) -> "Some":
         """Return so many worlds, each as often as it counts."""
-        fit, sums = self._likely
-        taken = fit[np.searchsorted(sums, (np.arange(count) + 0.5) / count * sums[-1])]
-        some, walls = self.worlds.heat[taken], self.worlds.walls
-        width = some.shape[1] // (len(_SPREADS) * walls)
-        numbers = np.diff(some.indptr)
-        slot = np.arange(some.nnz) - np.repeat(some.indptr[:-1], numbers)
-        row = np.repeat(np.arange(count), numbers)
-        places = np.full((count, numbers.max()), -1)
-        heats = np.zeros(places.shape)
-        where = some.indices % width
-        inside = where < cells
-        places[row[inside], slot[inside]] = where[inside]
-        heats[row[inside], slot[inside]] = some.data[inside]
-        spread, wall = np.divmod(some.indices[some.indptr[:-1]] // width, walls)
-        outside = np.bincount(row[~inside], minlength=count) > 0
-        return Some(places, heats * self.power[taken, None], _SPREADS[spread], wall > 0, outside)
-
-    @cached_property
-    def _likely(self) -> tuple[Whole, Floats]:
-        """Which worlds can be drawn, and the running sums of what they count."""
-        fit = self.fit
-        if len(fit) < _AT_HAND:
-            fit = np.sort(np.argpartition(-self.weights, _AT_HAND)[:_AT_HAND])
-            fit = fit[np.argsort(-self.weights[fit], kind="stable")]
-        top = self.weights[fit]
-        top -= top.max()
-        cool, weights = 1.0, np.exp(top)
-        while weights.sum() ** 2 / np.square(weights).sum() < _ENOUGH and cool > 1e-3:
-            cool *= 0.8
-            weights = np.exp(cool * top)
-        return fit, np.cumsum(weights)
+        evenly = (np.arange(count) + 0.5) / count * self.sums[-1]
+        taken = self.fit[np.searchsorted(self.sums, evenly)]
+        heat, walls = self.worlds.heat, self.worlds.walls
+        width = heat.shape[1] // (len(_SPREADS) * walls)
+        first, beyond = heat.indptr[taken, None], heat.indptr[taken + 1, None]
+        entry = first + np.arange((beyond - first).max())
+        there, entry = entry < beyond, np.minimum(entry, beyond - 1)
+        room, place = np.divmod(heat.indices[entry], width)
+        inside = there & (place < cells)
+        spread, wall = np.divmod(room[:, 0], walls)
+        return Some(
+            np.where(inside, place, -1),
+            np.where(inside, heat.data[entry], 0.0) * self.power[taken, None],
+            _SPREADS[spread],
+            wall > 0,
+            (place >= cells).any(axis=1),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,14 +154,33 @@ class Shown:
 
     Args:
         columns: (r, worlds), in the directions of heat.
-        lean: (1 + axes, worlds), their products with a level and slopes of one kelvin.
         square: (worlds,), the squared length of the columns.
         prior: (worlds,), logarithm of how likely each is before the readings.
     """
 
     worlds: Worlds
     columns: Singles
-    lean: Floats
+    square: Floats
+    prior: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blurred:
+    """The law of readings of many worlds, where all sensors may be off together.
+
+    A level and slopes are noise of covariance D D' in the directions of heat. The inverse of
+    1 + D D' is 1 - V V', with V = D (1 + D'D)**(-1/2).
+
+    Args:
+        label: of the family.
+        drift: V, (r, 1 + axes), or (r, 0) where sensors are not off.
+        square: (worlds,), a'(1 - V V')a, where a are the columns, in deviations of the noise.
+        prior: (worlds,), logarithm of how likely each is before the readings, and of all in the
+            law that is the same for any: its determinant and, where powers are known, the square.
+    """
+
+    label: str
+    drift: Floats
     square: Floats
     prior: Floats
 
@@ -178,45 +188,71 @@ class Shown:
 def weigh_families(seen: Seen, near: Near) -> dict[str, Family]:
     """Return every family but the stated one, weighed by the readings.
 
-    Level and slope are noise of covariance D D' in the directions of heat. With
-    V = D (1 + D'D)**(-1/2), (r, 1 + axes), the inverse of 1 + D D' is 1 - V V'.
-
     Args:
         near: that of `seen`.
     """
-    sigma, room = seen.sigma, seen.make_room()
+    sigma, room, found = seen.sigma, seen.make_room(), {}
+    readings = find_heat_directions(room, sigma).T @ seen.readings / sigma
+    silent = 0.5 * float(np.square(seen.readings / sigma).sum() - readings @ readings)
+    for shown, laws in _blur(room, sigma):
+        left = np.stack([readings - law.drift @ (law.drift.T @ readings) for law in laws])
+        alongs, worlds = _multiply(left / sigma, shown.columns), shown.worlds
+        for law, along, read in zip(laws, alongs, left @ readings, strict=True):
+            if worlds.scaled:
+                weights, power = integrate_power(law.square, along, read)
+                power *= seen.prior.warmest
+            else:
+                weights, power = along, np.broadcast_to(seen.prior.warmest, along.shape)
+                weights -= 0.5 * read
+            # In place, for there are very many.
+            weights += law.prior
+            weights -= silent
+            found[law.label] = Family(worlds, weights, power, *_find_likely(weights))
+    return found
+
+
+def _find_likely(weights: Floats) -> tuple[Whole, Floats, float]:
+    """Return which worlds can be drawn, running sums of how likely, and what all weigh together.
+
+    Where too few count, weights are flattened until enough do.
+    """
+    top, cool, far, evidence = float(weights.max()), 1.0, _FARTHEST, 0.0
+    while np.count_nonzero(weights > top - far) < _AT_HAND:
+        far *= 2
+    while True:
+        fit = np.flatnonzero(weights > top - min(_FAR / cool, far))
+        if far > _FARTHEST:  # then the best few are flattened
+            fit = fit[np.argsort(-weights[fit], kind="stable")[:_AT_HAND]]
+        likely = np.exp(cool * (weights[fit] - top))
+        if cool == 1:
+            evidence = top + math.log(float(likely.sum()))
+        if likely.sum() ** 2 >= _ENOUGH * np.square(likely).sum() or cool <= 1e-3:
+            return fit, np.cumsum(likely), evidence
+        cool *= 0.8
+
+
+@lru_cache(maxsize=2)
+def _blur(room: Room, sigma: float) -> list[tuple[Shown, list[Blurred]]]:
+    """Return what is shown in each kind of worlds, and its families in noise of a deviation."""
+    seen, near, made = room.seen, room.seen.near, []
+    assert near is not None  # noqa: S101  `weigh_families` has looked
     basis = find_heat_directions(room, sigma)
     loudest = float(np.abs(seen.operator).max()) * seen.prior.warmest
     odd = basis.T @ _odd(near) * (_LEVEL * loudest / sigma)
-    root = np.linalg.inv(np.linalg.cholesky(np.eye(odd.shape[1]) + odd.T @ odd))
-    shrunk = float(np.log(np.diag(root)).sum())  # minus the log of the determinant's root
-    readings = basis.T @ seen.readings / sigma
-    tilted = root @ (odd.T @ readings)
-    read, leant = float(readings @ readings), float(tilted @ tilted)
-    silent = 0.5 * (float(np.square(seen.readings / sigma).sum()) - read)
-    found = {}
     for name, shown in _show(room, basis.shape[1]).items():
-        along, square = _multiply(readings / sigma, shown.columns), shown.square / sigma**2
-        kinds = [(along, square, read, 0.0)]
-        if len(_LABELS[name]) > 1:
-            tilt = (root * (_LEVEL * loudest / sigma**2)) @ shown.lean
-            level = along - tilted @ tilt, square - _square(tilt)
-            kinds.append((*level, read - leant, shrunk))
-        for label, (along, square, left, law) in zip(_LABELS[name], kinds, strict=True):
-            if shown.worlds.scaled:
-                weights, power = integrate_power(square, along, left)
-                power *= seen.prior.warmest
-            else:
-                weights, power = -0.5 * square, np.broadcast_to(seen.prior.warmest, along.shape)
-                weights += along - 0.5 * left
-            # In place, for there are very many.
-            weights += shown.prior
-            weights += law - silent
-            top = float(weights.max())
-            fit = np.flatnonzero(weights > top - _FAR)
-            evidence = top + math.log(float(np.exp(weights[fit] - top).sum()))
-            found[label] = Family(shown.worlds, weights, fit, power, evidence)
-    return found
+        laws = []
+        for label, known in zip(_LABELS[name], (odd[:, :0], odd), strict=False):
+            root = np.linalg.inv(np.linalg.cholesky(np.eye(known.shape[1]) + known.T @ known))
+            drift = known @ root.T
+            square = shown.square / sigma**2
+            square -= np.square(_multiply(drift.T / sigma, shown.columns)).sum(axis=0)
+            # The log of the determinant's root, but for its sign.
+            prior = shown.prior + float(np.log(np.diag(root)).sum())
+            if not shown.worlds.scaled:
+                prior -= 0.5 * square
+            laws.append(Blurred(label, drift, square, prior))
+        made.append((shown, laws))
+    return made
 
 
 def _odd(near: Near) -> Floats:
@@ -234,23 +270,29 @@ def _show(room: Room, r: int) -> dict[str, Shown]:
     table = (_table(near, basis, seen.places[choose_places(seen)]) * seen.prior.warmest).astype(
         "f4"
     )
-    lean, made = basis.T @ _odd(near), {}
+    made = {}
     for name, worlds in make_bank(*_lattice(seen)).items():
         columns = np.ascontiguousarray((worlds.heat @ table).T)
-        leans = np.stack([_multiply(row, columns) for row in lean.T])
         prior = worlds.prior
         if not worlds.scaled:
             prior = prior + _numbers(seen, worlds)
-        made[name] = Shown(worlds, columns, leans, _square(columns), prior)
+        made[name] = Shown(worlds, columns, _square(columns), prior)
     return made
 
 
-def _multiply(row: Floats, columns: Singles | Floats) -> Floats:
-    """Return the products of all columns with a row, in double precision."""
-    return np.asarray(np.einsum("i,ij->j", row, columns, dtype=np.float64))
+def _multiply(rows: Floats, columns: Singles) -> Floats:
+    """Return the products of some rows with all columns, (rows, worlds), in double precision.
+
+    A block of columns at a time, for a processor has no more at hand.
+    """
+    made = np.empty((len(rows), columns.shape[1]))
+    for first in range(0, columns.shape[1], _BLOCK):
+        some = slice(first, first + _BLOCK)
+        made[:, some] = rows @ columns[:, some].astype(np.float64)
+    return made
 
 
-def _square(columns: Singles | Floats) -> Floats:
+def _square(columns: Singles) -> Floats:
     """Return the squared length of each column, (worlds,), in double precision.
 
     Differences of these are worth far less than they are.
