@@ -5,6 +5,8 @@ machine. A Monte Carlo sum still needs points that are spread as if by chance, a
 always the same ones. Nothing private may ever be blurred with them.
 """
 
+from functools import lru_cache
+
 import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import NDArray
@@ -27,15 +29,20 @@ def uniforms(count: int, stream: int = 0) -> Floats:
     >>> uniforms(2).round(4)
     array([0.8833, 0.4315])
     """
-    start = _mix(np.array([stream % _WHOLE], dtype=np.uint64))[0]
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(_STRIDE)
-    bits = _mix(steps + start) >> np.uint64(11)
+    bits = _mix(steps + _start(stream)) >> np.uint64(11)
     return (bits.astype(np.float64) + 0.5) * 2.0**-53
 
 
 def normals(count: int, stream: int = 0) -> Floats:
     """Return so many numbers of one stream, (count,), spread as a standard normal is."""
     return np.asarray(scipy.special.ndtri(uniforms(count, stream)))
+
+
+@lru_cache(maxsize=1024)  # every map walks the same few hundred
+def _start(stream: int) -> np.uint64:
+    """Return where a stream begins."""
+    return _mix(np.array([stream % _WHOLE], dtype=np.uint64))[0]
 
 
 def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

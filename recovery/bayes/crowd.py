@@ -189,9 +189,10 @@ class Crowd:
         arrangement of k sources in K slots is one of K! / (K - k)! of the same set.
         """
         slots = min(int(self.numbers.max()) + 1, self.problem.most)
-        missing = ((0, 0), (0, max(slots - self.cells.shape[1], 0)))
-        self.cells = np.pad(self.cells, missing, constant_values=self.problem.cells)
-        self.powers = np.pad(self.powers, missing)
+        if slots > self.cells.shape[1]:
+            missing = ((0, 0), (0, slots - self.cells.shape[1]))
+            self.cells = np.pad(self.cells, missing, constant_values=self.problem.cells)
+            self.powers = np.pad(self.powers, missing)
         first = np.argsort(self.cells == self.problem.cells, axis=1, kind="stable")[:, :slots]
         order = np.argsort(self.draw_uniforms(slots), axis=1)
         order = first[self.rows[:, None], order]

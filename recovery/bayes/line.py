@@ -270,18 +270,19 @@ def find_band_of_draws(curves: Floats, level: float) -> Band:
     count = len(curves)
     # + 0.0, for -0.0 is 0.0 but has other bytes, by which copies are counted.
     curves = np.round(curves, 12) + 0.0
-    seen = [curve.tobytes() for curve in curves]
+    along = np.ascontiguousarray(curves.T)
+    seen = [curve.tobytes() for curve in np.ascontiguousarray(curves)]
     times = Counter(seen)
     copies = np.array([times[one] for one in seen])
-    along = np.ascontiguousarray(curves.T)
-    order = np.argsort(along, axis=1)
+    # Curves of one family come in an order, which this sort makes use of.
+    order = np.argsort(along, axis=1, kind="stable")
     ranked = np.take_along_axis(along, order, axis=1)
-    places = np.arange(count)
+    places = np.arange(count, dtype=np.int32)
     begins, ends = np.ones((2, *ranked.shape), dtype=bool)
     begins[:, 1:] = ends[:, :-1] = ranked[:, 1:] > ranked[:, :-1]
     first = np.maximum.accumulate(np.where(begins, places, 0), axis=1)
     last = np.minimum.accumulate(np.where(ends, places, count)[:, ::-1], axis=1)[:, ::-1]
-    tails = np.empty(along.shape)
+    tails = np.empty(along.shape, dtype=np.int32)
     np.put_along_axis(tails, order, np.minimum(last + 1, count - first), axis=1)
     depth = max(int(_shallowest(tails.min(axis=0) - copies, level)), 1)
     return Band(level, ranked[:, depth - 1], ranked[:, count - depth])

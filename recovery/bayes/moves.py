@@ -1,7 +1,5 @@
 """How scenes are moved: one source, two sources, or all sources of a scene at a time."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri_exp
@@ -223,11 +221,10 @@ class Share:
             like_one, like_two: log of how likely each cell is beforehand, like `ones` and `twos`.
         """
         like_one = np.where(self._even[:, None] >= 0, like_one, -np.inf)
-        digits = self._problem.digits
-        base, slope, stiff = self._terms(ones, twos, like_one, like_two, digits)
+        base, slope, stiff = self._terms(ones, twos, like_one, like_two)
         # Where two cannot share the heat d has no range: with one of less than nothing a width
         # could be infinite, and all weights of that scene none.
-        most = np.maximum(self._even, 1e-30)[:, None, None].astype(digits)
+        most = np.maximum(self._even, 1e-30)[:, None, None].astype(slope.dtype)
         peak, width = approximate_mass(slope, stiff, -most, most)
         peak += base
         return peak, width
@@ -240,8 +237,8 @@ class Share:
         return np.where((low <= heat) & (heat <= high), scores, -np.inf)
 
     def compute_log_correction(self, one: Whole, two: Whole) -> Floats:
-        """Return log(exact / rough integral) of each scene's pair; 0 where one has it all."""
-        _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
+        """Return log(exact / rough integral) of pairs, (any, scenes); 0 where one has it all."""
+        slope, stiff = self._pair(one, two)
         most = np.maximum(self._even, self._least)
         exact = compute_log_mass(slope, stiff, -most, most)
         peak, width = approximate_mass(slope, stiff, -most, most)
@@ -249,24 +246,29 @@ class Share:
 
     def draw_power(self, one: Whole, two: Whole, share: Floats) -> Floats:
         """Return the first source's power."""
-        _, slope, stiff = (term[:, 0, 0] for term in self._terms(one[:, None], two[:, None]))
+        slope, stiff = self._pair(one, two)
         most = np.maximum(self._even, self._least)
         drawn = self._heat / 2 + invert_cdf(slope, stiff, -most, most, share)
         return np.where(two < self._problem.cells, drawn, self._heat)
 
+    def _pair(self, one: Whole, two: Whole) -> tuple[Floats, Floats]:
+        """Return slope and curvature of the log-likelihood at d = 0, for pairs (..., scenes)."""
+        rows, half, columns = self._rows[:, 0], self._heat / 2, self._problem.columns
+        square_one, square_two = self._squares[one], self._squares[two]
+        slope = self._felt[rows, one] - half * square_one
+        slope -= self._felt[rows, two] - half * square_two
+        cross = np.einsum("...i,...i->...", columns[one], columns[two])
+        return slope, square_one + square_two - 2 * self._cool * cross
+
     def _terms(
-        self,
-        ones: Whole,
-        twos: Whole,
-        like_one: Bound = 0.0,
-        like_two: Bound = 0.0,
-        digits: type[np.floating[Any]] = np.float64,
+        self, ones: Whole, twos: Whole, like_one: Floats, like_two: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Return log-likelihood at d = 0, its slope and its curvature, (scenes, ones, twos).
 
         The first with what is likely beforehand. What is of one cell is joined before pairs are.
         """
         half, columns = self._heat[:, None] / 2, self._problem.columns
+        digits = self._problem.digits
         worth, slopes, squares = [], [], []
         for cells, like in ((ones, like_one), (twos, like_two)):
             felt, square = self._felt[self._rows, cells], self._squares[cells]
@@ -324,8 +326,9 @@ def redraw_pair(crowd: Crowd, cool: float, merge: bool) -> None:
     new_one = around_one[rows, picked // size]
     padded = np.concatenate([around_two, np.full((len(rows), 1), beyond)], axis=1)
     new_two = padded[rows, np.where(picked % size == within, -1, picked % size)]
-    gain = law.compute_log_correction(new_one, new_two) - law.compute_log_correction(one, two)
-    moved = fits & (np.log(even[:, 1]) < gain)
+    pairs = np.stack([new_one, one]), np.stack([new_two, two])
+    found, lost = law.compute_log_correction(*pairs)
+    moved = fits & (np.log(even[:, 1]) < found - lost)
     new_one, new_two = np.where(moved, new_one, one), np.where(moved, new_two, two)
     part = law.draw_power(new_one, new_two, even[:, 2])
     heat_one = np.where(fits, part, crowd.powers[rows, first])
