@@ -168,18 +168,16 @@ def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, 
     known = least == most
     # The unknowns are g and, in the unit 1 / most, t; what bounds g from above may not bind.
     binding = np.flatnonzero(heats.upper < most)
-    shares = scipy.sparse.eye_array(cells, format="csr")
+    shares = np.eye(cells, cells + 1)
+    capped = shares[binding]
+    capped[:, -1] = -heats.upper[binding] / most
     equal = [np.append(np.ones(cells), 0.0)] + [np.append(np.zeros(cells), 1.0)] * known
-    unequal = [
-        scipy.sparse.hstack([-shares, scipy.sparse.csr_array((cells, 1))]),
-        scipy.sparse.hstack([shares[binding], -heats.upper[binding, None] / most]),
-    ]
     spare = [] if known else [np.eye(1, cells + 1, cells), -np.eye(1, cells + 1, cells)]
     cone = np.zeros((1 + rows, cells + 1))
     cone[0, -1] = -1 / most
     cone[1:, :-1] = -heats.operator / heats.radius
     cone[1:, -1] = heats.readings / heats.radius / most
-    matrix = scipy.sparse.vstack([np.array(equal), *unequal, *spare, cone])
+    matrix = np.vstack([equal, -shares, capped, *spare, cone])
     limits = np.concatenate(
         [
             np.ones(1 + known),
