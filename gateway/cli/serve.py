@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -138,13 +138,14 @@ def make_page_listener(
     with convert_plan_faults():
         planned = mechanism.plan(query, [])
         beside = find_serving(mechanism.name).page_values(planned)
-        curve = mechanism.curve(query)
 
     @lru_cache(maxsize=8)
-    def promise(guarantee: str) -> Sequence[str]:
+    def promise(guarantee: str) -> Event:
         given = from_json(guarantee)  # as text alone, and the page says it in German, too
         made = planned.guarantee._replace(**({"trust": SEEDED} if seeded else {}))
-        return mechanism.promise(query, restore_codes(given, made))
+        said = mechanism.promise(query, restore_codes(given, made))
+        told = {"sentences": [str(one) for one in said], "said": [*map(describe_sentence, said)]}
+        return {"kind": "promise", "curve": mechanism.curve(query, given), **told}
 
     def as_told(guarantee: Event) -> Event:
         return {**guarantee, "trust": str(SEEDED)} if seeded else guarantee
@@ -161,12 +162,7 @@ def make_page_listener(
             event = {**event, "guarantee": as_told(event["guarantee"])}
         page.feed.put_event(event)
         if event["kind"] == "map":
-            said = promise(json.dumps(event["guarantee"]))
-            told = {
-                "sentences": [str(one) for one in said],
-                "said": [*map(describe_sentence, said)],
-            }
-            page.feed.put_event({"kind": "promise", "curve": curve, **told})
+            page.feed.put_event(promise(json.dumps(event["guarantee"])))
 
     return show
 

@@ -215,8 +215,9 @@ class Mechanism(Verbs):
     For readers:
         words: what things are called; usually those of places.
         promise(query, guarantee): the guarantee in sentences.
-        curve(query): how often the best guess tells two places apart, by their distance in metres,
-            or in sides of a unit grid: pairs for a picture; none where it is the same for all.
+        curve(query, guarantee): how often the best guess tells two places apart under it, by their
+            distance in metres, or in sides of a unit grid: pairs for a picture; none where it is
+            the same for all, or not known.
         facts(found): what a map says, a `Fact` each.
         silent_lines(releases): who was not heard.
 
@@ -263,7 +264,7 @@ class Mechanism(Verbs):
 
     words: Words = PLACES
     promise: Callable[[Any, Any], list[str]] = field(default_factory=lambda: _DERIVED)
-    curve: Callable[[Any], list[tuple[float, float]]] = lambda query: []
+    curve: Callable[[Any, Any], list[tuple[float, float]]] = lambda query, guarantee: []
     facts: Callable[[Any], list[Fact]] = _usual.list_facts
     silent_lines: Callable[[Sequence[Any]], list[str]] = lambda releases: []
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -149,8 +150,6 @@ def _page(
     most = max((_top(one.found) for one in seen[::step]), default=0.0) if people else 0.0
     maps = "".join(_figure(one, deployment, mechanism, most) for one in seen[::step])
     some = f" (every {step} rounds)" if step > 1 else ""
-    guarantee = next((one.found.guarantee for one in seen if one.found is not None), None)
-    promised = [] if guarantee is None else mechanism.promise(query, guarantee)
     at, name = deployment.site.devices, deployment.site.name
     # Where the file of devices is not at hand: all that were ever heard of.
     enrolled = load_devices(at, name).key_ids if at.exists() else None
@@ -164,8 +163,23 @@ def _page(
         f'<h2>Maps{some}</h2>{_sure(seen, most)}{HATCH}<div class="maps">{maps}</div>'
         f"<h2>Rounds</h2>{_table(('Ended', 'Round', 'Answered', 'Map'), _rows(seen))}"
         f"{_devices(reader.list_devices(enrolled), seen[-1].round, mechanism.reads)}"
-        f"<h2>What is promised</h2>{''.join(f'<p>{escape(one)}</p>' for one in promised)}"
+        f"{_promises(seen, mechanism, query)}"
         "</body></html>\n"
+    )
+
+
+def _promises(seen: Sequence[RoundOfDay], mechanism: Any, query: Any) -> str:
+    """Return what was promised, for each run of rounds that were asked under one promise."""
+    drawn = [one for one in seen if one.found is not None]
+    parts = []
+    for guarantee, run in groupby(drawn, lambda one: one.found and one.found.guarantee):
+        numbers = [one.round.number for one in run]
+        lines = "".join(f"<p>{escape(one)}</p>" for one in mechanism.promise(query, guarantee))
+        parts.append((numbers, lines))
+    heads = [f": rounds {numbers[0]} to {numbers[-1]}" * (len(parts) > 1) for numbers, _ in parts]
+    return "".join(
+        f"<h2>What is promised{head}</h2>{lines}"
+        for head, (_, lines) in zip(heads, parts, strict=True)
     )
 
 

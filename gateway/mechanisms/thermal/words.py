@@ -1,6 +1,9 @@
 """A thermal promise in plain words, and maps and releases in few."""
 
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,7 @@ from recovery.maps.sentence import Sentence, Wording, join_sentences
 from recovery.proofs.certified import bound_distance
 from recovery.thermal import Query
 from recovery.thermal.curve import compute_curve
-from recovery.thermal.guarantee import compute_true_promise
+from recovery.thermal.guarantee import compute_true_promise, make_guarantee
 from recovery.thermal.noise import is_printed
 from recovery.thermal.query import cell_m, count_protected_cells
 
@@ -34,10 +37,34 @@ def describe_promise(query: Query, guarantee: Guarantee) -> list[str]:
 
     What epsilon and delta allow in general is far more than what this noise allows: the best
     test of two Gaussians is known, so its exact chance is said instead.
+
+    Args:
+        query: of the deployment file, which may ask for less by now than was promised then.
     """
-    said = describe_guarantee(guarantee._replace(epsilon=None))
-    said = [_square(one) for one in said]  # on the wire it is plain ASCII
-    return [said[0], _chances(query), _formally(guarantee), *said[1:]]
+    said = [_square(one) for one in describe_guarantee(guarantee)]  # on the wire it is plain ASCII
+    asked = _find_query(query, guarantee)
+    strength = said[1] if asked is None else _chances(asked)
+    return [said[0], strength, _formally(guarantee), *said[2:]]
+
+
+def _find_query(query: Query, guarantee: Guarantee) -> Query | None:
+    """Return the query that a guarantee was made for; None where it was of another room.
+
+    The file's, or where that was tightened since, with the epsilon and readings of before. A
+    chance under other noise than that of the round would be a promise that was not kept.
+    """
+    number = re.search(r"(\d+) readings? of", guarantee.unit)
+    if number is None or guarantee.delta is None:
+        return None
+    with suppress(ValueError):  # what cannot be had was not promised
+        before = replace(
+            query, epsilon=guarantee.epsilon, delta=guarantee.delta, readings=int(number[1])
+        )
+        for one in (query, before):
+            made = make_guarantee(one, thermal.calibrate_query(one))
+            if made._replace(trust=guarantee.trust) == guarantee:  # the trust alters no noise
+                return one
+    return None
 
 
 def _square(said: Any) -> Any:
@@ -78,10 +105,15 @@ _AWAY = Wording("guarantee.away", "one {far} away {share}")
 _FORMALLY = Wording("guarantee.formally", "Formally: epsilon {epsilon}, delta {delta}.")
 
 
-def compute_guess_curve(query: Query) -> list[tuple[float, float]]:
-    """Return how often the best guess tells two places of one source apart, by their distance."""
-    side = cell_m(query.grid)
-    return [(row.cells * side, float(round_up(row.right, 6))) for row in compute_curve(query)]
+def compute_guess_curve(query: Query, guarantee: Guarantee) -> list[tuple[float, float]]:
+    """Return how often the best guess tells two places of one source apart, by their distance.
+
+    Empty where the guarantee is of another room than the query.
+    """
+    if (asked := _find_query(query, guarantee)) is None:
+        return []
+    side = cell_m(asked.grid)
+    return [(row.cells * side, float(round_up(row.right, 6))) for row in compute_curve(asked)]
 
 
 def _formally(guarantee: Guarantee) -> str:

@@ -1,5 +1,6 @@
 """`heatveil ledger`: what it says adds up, and its epsilon is between what others have proved."""
 
+import html
 import io
 import json
 import math
@@ -33,6 +34,7 @@ from gateway.store.store import Store
 from gateway.web import operations
 from gateway.web.parts import Parts
 from gateway.web.records import Paged
+from recovery.maps.guarantee import from_json
 from tests import sites
 
 Heatveil = Callable[..., Any]
@@ -469,11 +471,34 @@ def test_the_promise_that_is_shown_is_the_one_that_the_map_was_had_under(
     kept: Any, heatveil: Heatveil
 ) -> None:
     """Not the file's of today: a map of last year was not made better by an edit."""
+    before = heatveil("show", "--config", kept.path).success
     kept.path.write_text(kept.path.read_text().replace('epsilon = "8/1"', 'epsilon = "4/1"'))
-    said = heatveil("show", "--config", kept.path)
 
     assert kept.body["guarantee"]["epsilon"] == [8, 1]
-    assert "epsilon 8, delta 1/100000" in said.success
+    assert "of the time (half is a blind guess)" in before
+    assert heatveil("show", "--config", kept.path).success == before
+
+
+def test_a_day_of_two_promises_tells_both(kept: Any, heatveil: Heatveil, tmp_path: Path) -> None:
+    """Rounds before and after `tighten` had other noise, and other chances of a guess."""
+    kept.path.write_text(kept.path.read_text().replace('epsilon = "8/1"', 'epsilon = "4/1"'))
+    deployment = config.load_deployment(kept.path)
+    query = config.make_query(deployment)
+    tighter = plan_first_round(deployment, query).guarantee
+    with open_reader(deployment) as reader:
+        two = bytes.fromhex(reader.find_round(2).name_hex)
+    with closing(Store.open_for(deployment)) as store:
+        store.close_round(two, [0] * 6, 4)
+        changed = {"number": 2, "guarantee": tighter._asdict()}
+        store.keep_map(two, json.dumps(kept.body | changed))
+    assert heatveil("report", "--config", kept.path, "--out", tmp_path / "day.html").status == 0
+    day = html.unescape((tmp_path / "day.html").read_text())
+    heads = re.findall("What is promised: rounds ([0-9]) to ([0-9])</h2>", day)
+
+    assert heads == [("1", "1"), ("2", "2")]
+    promise = find_mechanism("thermal").promise
+    for guarantee in (from_json(json.dumps(kept.body["guarantee"])), tighter):
+        assert promise(query, guarantee)[1] in day
 
 
 def test_a_smaller_price_in_the_file_does_not_make_more_left(

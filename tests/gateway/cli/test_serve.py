@@ -145,6 +145,21 @@ def test_a_seeded_run_says_so_on_the_page_too() -> None:
     assert "each device blurs its own" not in said[True]
 
 
+def test_a_map_from_before_a_tighten_keeps_its_own_curve() -> None:
+    """The page shows it until the next is drawn, and its noise was not that of the file now."""
+    before, now = (query(cells="10", sensors="4", epsilon=one) for one in ("8/1", "4/1"))
+    guarantee = json.loads(to_json(plan_first_round(before).guarantee))
+    shown = []
+    for asked in (before, now):
+        feed = Feed()
+        tell = serve.make_page_listener(SimpleNamespace(feed=feed), asked)
+        tell({"kind": "map", "guarantee": guarantee})
+        promise = feed.list_latest()["promise"]
+        shown.append([promise[part] for part in ("sentences", "curve")])
+
+    assert shown[0] == shown[1]
+
+
 @pytest.mark.parametrize("seeded", [False, True])
 def test_the_promise_is_put_into_words_before_the_first_round(
     monkeypatch: pytest.MonkeyPatch, seeded: bool

@@ -207,11 +207,33 @@ def test_the_chance_is_that_of_the_best_test() -> None:
     It is rounded up.
     """
     chance = float(ndtr(1 / (2 * 3.7306)))
-    told, exact = compute_guess_curve(LINE), compute_curve(LINE)
+    told, exact = compute_guess_curve(LINE, plan(LINE, []).guarantee), compute_curve(LINE)
 
     assert f"away {math.ceil(1000 * chance) / 10}% of the time" in _said(LINE)
     assert told[0] == pytest.approx((0.01, chance), abs=1e-4)
     assert all(0 <= said - row.right < 2e-6 for (_, said), row in zip(told, exact, strict=True))
+
+
+@pytest.mark.parametrize("smaller", [{"epsilon": (4, 1)}, {"epsilon": (53, 10), "readings": 12}])
+def test_a_round_keeps_its_own_chance_when_less_is_asked_later(smaller: dict[str, Any]) -> None:
+    """Its noise is what it was: a better promise than it had would be a false one."""
+    asked = replace(ROOM, readings=24)
+    guarantee, now = plan(asked, []).guarantee, replace(asked, **smaller)
+
+    assert describe_promise(now, guarantee) == describe_promise(asked, guarantee)
+    assert compute_guess_curve(now, guarantee) == compute_guess_curve(asked, guarantee)
+    assert _said(now) != _said(asked)
+
+
+def test_of_another_room_no_chance_is_said_but_what_epsilon_allows() -> None:
+    """Which noise that one had, this query does not tell."""
+    guarantee = plan(ROOM, []).guarantee
+    wider = replace(ROOM, protect_distance_m=1.0)
+    said = describe_promise(wider, guarantee)
+
+    assert "of the time" not in " ".join(said)
+    assert said[1].startswith("Whatever one looks for in what is published is at most 2.99e+03 ")
+    assert compute_guess_curve(wider, guarantee) == []
 
 
 def test_distances_have_the_unit_of_the_room() -> None:
