@@ -210,12 +210,13 @@ def _check_spent(deployment: Deployment, query: Any, devices: Devices | None) ->
         least, ledger = reader.read_promise()[1], reader.read_ledger(budget)
     unit = find_unit(guarantee)
     if least is not None and budget < least:
+        over = "more than that is spent already; " * (ledger.spent > budget)
         yield make_note(
             "store",
             f"this file promises {unit.format_rho(budget, 6)} in all, and "
-            f"{float(unit.convert(least)):.6g} was promised before: once a gateway has started "
-            "with it, no larger promise is taken on this database any more. For a trial make "
-            "another folder, with keys of its own",
+            f"{float(unit.convert(least)):.6g} was promised before: {over}"
+            "once a gateway has started with it, no larger promise is taken on this database any "
+            "more. For a trial make another folder, with keys of its own",
         )
     left, share = int(ledger.left / rho), float(ledger.spent / ledger.budget)
     told = f"{share:.1%} of it is spent"

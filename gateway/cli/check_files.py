@@ -17,7 +17,7 @@ from ..devices.broker.doors import find_broker_folder
 from ..devices.broker.dynamic import has_other_rights, has_role
 from ..devices.broker.mosquitto import list_device_rights, listens_here_alone
 from ..devices.enrol import enrol, limitsfile
-from ..devices.enrol.check import find_exposed_secrets
+from ..devices.enrol.check import describe_untold, find_exposed_secrets
 from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
 from ..loopback import is_loopback
@@ -96,6 +96,8 @@ def _list_unsent(deployment: Deployment, devices: Devices) -> Iterator[Finding]:
             f"{unsent[0]}, are recorded, and the broker may not have them. Run it again, with the "
             "deployment file as it was then: they cannot be taken back",
         )
+    elif untold := describe_untold(deployment, devices):
+        yield make_note("devices", untold)
 
 
 def _device_keys(path: Path, site: str) -> Secrets | None:

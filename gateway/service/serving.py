@@ -13,7 +13,7 @@ from edge.core import wire
 from edge.core.window import JUMPED
 from recovery.maps.sentence import Wording, describe_sentence
 
-from ..devices.enrol.check import check_devices_fit
+from ..devices.enrol.check import check_devices_fit, describe_untold
 from ..devices.enrol.enrol import Devices
 from ..faults import LinkFault, RefusedFault, ReplacedFault
 from ..logs import log
@@ -284,6 +284,8 @@ class Service:
             OperatorFault: something about the deployment or the store.
         """
         check_devices_fit(deployment, devices)
+        if untold := describe_untold(deployment, devices):
+            log.warning("devices were not told of the file's limits", why=untold)
         self._deployment, self._over = deployment, False
         self._teller = teller = Teller(on_event)
         self._vitals = vitals = Vitals(health or Health(*PARTS), teller.tell)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from edge.host.rootkeys import mac_key
+from recovery.maps.guarantee import format_ratio, round_up
 
 from ... import logs
 from ...devices.enrol import limitsfile
@@ -36,10 +37,13 @@ from ...devices.owner.unveiling import (
 from ...faults import OperatorFault, UnmadeFault, suggest_name
 from ...mechanisms import find_serving, make_first_limits, plan_first_round
 from ...output import Stage, show_stages
+from ...service.ledger import compute_budget_rho, compute_round_rho
 from ...settings import config
 from ...settings.deployment import Deployment
 from ...store.reader import open_reader
 from .. import flags
+from ..check import is_gateway_running
+from ..records.ledger import compute_spent_epsilon
 
 # Which boots of the devices were heard, as the gateway's database has it.
 #
@@ -371,9 +375,10 @@ def _opens(held: KeyChain | BootKeys | None, key_id: bytes) -> str:
 # that sleeps has them when it wakes. A device decides by itself, and says what it decided.
 
 RESTART = (
-    "Stop the gateway and start it again with this file: it still asks with the old noise, which "
-    "the devices refuse."
+    "Unless the gateway was started with this file, stop it and start it again: with the old "
+    "noise, or pace, devices refuse its rounds."
 )
+START = "No gateway of this site runs here: start it with this file."
 
 
 def tighten(
@@ -385,8 +390,12 @@ def tighten(
             "--patience", min=0, max=3600, help="Seconds to wait for the devices' answers."
         ),
     ] = 10.0,
+    yes: flags.Yes = False,
 ) -> None:
-    """Send the devices the limits of the deployment file: more privacy, never less."""
+    """Send the devices the limits of the deployment file: more privacy, never less.
+
+    Where as much is spent already as the file promises, this ends the deployment: it asks first.
+    """
     logs.log_to_stderr(logging.WARNING)
     deployment = config.load_deployment(path)
     with lock_devices(deployment.site.devices):
@@ -400,7 +409,13 @@ def tighten(
         check_levels(deployment, known)
         chosen = _chosen_devices(names or [], devices)
         sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
-        _check_ledger_takes(deployment, query, devices)
+        over, hours = _check_ledger_takes(deployment, query, devices), deployment.privacy.window_h
+        if over and hours:
+            typer.echo(f"{over}: nothing is asked until enough of that is {hours} h old.")
+        elif over:
+            typer.echo(f"{over}: nothing could be asked any more, and devices never go back.")
+            if not yes:
+                flags.ask("End this deployment, for good?", "nothing was sent")
 
         def record(unsent: bool) -> None:
             after = {
@@ -411,14 +426,13 @@ def tighten(
         def begin() -> None:
             # On the disk first: a version that has been sent must never be given to other limits.
             record(unsent=True)
-            hours = deployment.privacy.window_h
             typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
 
         answers = send_limits(deployment.mqtt, devices, sent, patience_s, begin)
         record(unsent=False)
     for line in _answer_lines(sent, answers):
         typer.echo(line)
-    typer.echo(RESTART)
+    typer.echo(RESTART if is_gateway_running(deployment) else START)
     if answers.refused:
         raise OperatorFault(
             f"{format_owners(answers.refused)} refused the new limits; they protect the room only "
@@ -427,21 +441,29 @@ def tighten(
         )
 
 
-def _check_ledger_takes(deployment: Deployment, query: Any, devices: Devices) -> None:
+def _check_ledger_takes(deployment: Deployment, query: Any, devices: Devices) -> str:
     """Check that rounds of these limits may be charged here, for devices never go back.
+
+    Return what is spent, where that leaves no round of these limits; else nothing.
 
     Raises:
         OperatorFault: they are rounds of another promise, and the former has not been ended, or
             has been with these devices.
     """
-    guarantee = plan_first_round(deployment, query).guarantee
+    plan, readings = plan_first_round(deployment, query), deployment.privacy.readings
+    guarantee = plan.guarantee
     try:
         with open_reader(deployment) as reader:
-            reader.check_promise(guarantee, deployment.privacy.readings, devices.key_ids)
+            reader.check_promise(guarantee, readings, devices.key_ids)
+            standing = reader.read_ledger(compute_budget_rho(guarantee, readings))
     except UnmadeFault:  # nothing was charged yet, or not on this machine
-        pass
+        return ""
     except OperatorFault as wrong:
         raise OperatorFault(f"nothing was sent: {wrong}") from wrong
+    if standing.left and standing.left >= compute_round_rho(guarantee):
+        return ""
+    spent = round_up(compute_spent_epsilon(standing, plan), 4)
+    return f"epsilon {spent} is spent, and this file promises {format_ratio(guarantee.epsilon)}"
 
 
 def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:

@@ -10,7 +10,7 @@ from edge.host import post
 
 from ...faults import VARIABLES, OperatorFault
 from ...logs import log
-from ...mechanisms import find_for_deployment, find_serving
+from ...mechanisms import find_for_deployment, find_serving, make_first_limits
 from ...settings import config
 from ...settings.deployment import Deployment
 from . import limitsfile, roster
@@ -85,6 +85,28 @@ def check_limits(
     serving.check_held(config.make_query(deployment), counts, held)
     check_pace(deployment.rounds.every_s, held)
     check_windows(deployment, devices, known)
+
+
+def describe_untold(deployment: Deployment, devices: Devices) -> str:
+    """Return that devices allow more than the deployment asks for, or nothing."""
+    try:
+        wished = make_first_limits(deployment, config.make_query(deployment))
+    except OperatorFault:
+        return ""  # no device could be given these
+    known = limitsfile.load_limits(deployment.site.devices, devices)
+    tighter = find_serving(deployment.rounds.mechanism).tighter
+    untold = []
+    for name, given in known.items():
+        planned, why = limitsfile.plan_next(given, wished, tighter)
+        if planned != given.limits and not why:
+            untold.append(name)
+    if not untold:
+        return ""
+    return (
+        f"{len(untold)} devices, such as {untold[0]}, still take rounds with less noise, or more "
+        "often, than this file asks for, from whoever has the site's key. heatveil tighten tells "
+        "them, for good"
+    )
 
 
 def check_windows(

@@ -120,12 +120,8 @@ def plan_next_limits(
                 "higher version, or the device refuses them. Restore limits.json from where the "
                 "fleet was enrolled, or give the device new keys"
             )
-        last = known[name].limits
-        own = wished._replace(budget=max(wished.budget - known[name].before, 0))
-        next_one, why = tighter(last, own._replace(version=last.version + 1))
-        if next_one._replace(version=last.version) == last:
-            next_one = last
-        elif why:
+        next_one, why = plan_next(known[name], wished, tighter)
+        if why:
             raise OperatorFault(
                 f"nothing was sent, because {name} would refuse the limits that the deployment "
                 f"file leads to: {why}. They must be tighter than its current ones, and follow "
@@ -140,6 +136,19 @@ def plan_next_limits(
             "at the same noise"
         )
     return found
+
+
+def plan_next(
+    given: GivenLimits, wished: Any, tighter: Callable[[Any, Any], tuple[Any, str]]
+) -> tuple[Any, str]:
+    """Return a device's limits under a deployment, its last where they are the same.
+
+    And why it would refuse them, or nothing. The arguments are those of `plan_next_limits`.
+    """
+    last = given.limits
+    own = wished._replace(budget=max(wished.budget - given.before, 0))
+    found, why = tighter(last, own._replace(version=last.version + 1))
+    return (last, "") if found._replace(version=last.version) == last else (found, why)
 
 
 def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, GivenLimits]:

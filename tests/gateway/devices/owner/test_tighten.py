@@ -3,6 +3,7 @@
 `heatveil tighten`: over the air privacy goes up, and nobody can make it go down.
 """
 
+import io
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from edge.core import tightening, wire
 from edge.core.budget import Limits
@@ -34,9 +36,12 @@ from gateway.service.ledger import compute_round_rho
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
+from gateway.service.serving import Service
 from gateway.service.steps import sign_round
 from gateway.settings import config
 from gateway.settings.deployment import Mqtt
+from gateway.store.opening import lock_store
+from gateway.store.places import find_place
 from gateway.store.store import Store
 from physics.fleet import Fleet
 from physics.sensors import PointSensors
@@ -123,7 +128,7 @@ def test_devices_take_tighter_limits_and_keep_them(heatveil: Heatveil, site: Any
         kept = held(again)
 
     assert "taken by 3 of 3" in said.success
-    assert "start it again with this file" in said.out.splitlines()[-1]
+    assert said.out.splitlines()[-1].endswith("start it with this file.")
     assert len(set(now.values())) == 1
     new = now["node-0"]
     assert new.version == 2
@@ -146,6 +151,68 @@ def test_a_device_that_sleeps_has_them_when_it_wakes(heatveil: Heatveil, site: A
 
     assert "taken by 3 of 3" in again.out
     assert "version 2 goes to" in again.out  # what was sent already is sent again, not anew
+
+
+def test_what_ends_a_deployment_is_asked_about(
+    heatveil: Heatveil, site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three rounds at epsilon 8 of 40 readings cost more than epsilon 1; devices never go back."""
+    site.boot()
+    for _ in range(3):
+        site.ask([0, 0, 0])
+    site.write(epsilon="1/1")
+    words = "tighten", "--config", site.config, "--patience", 0
+    file = limitsfile.locate_limits(site.deployment.site.devices)
+    before = file.read_bytes()
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    asked = heatveil(*words)
+    assert file.read_bytes() == before
+    noted = heatveil("check", site.config).out
+    done = heatveil(*words, "--yes")
+
+    assert "is spent, and this file promises 1: nothing could be asked any more" in asked.out
+    assert "nothing was sent" in asked.refusal
+    assert "more than that is spent already" in noted
+    assert "version 2 goes to" in done.success
+
+
+def test_limits_that_leave_something_are_sent_at_once(heatveil: Heatveil, site: Any) -> None:
+    """A script that tightens has nobody to answer."""
+    site.boot()
+    site.ask([0, 0, 0])
+    site.write(epsilon="4/1")
+    said = heatveil("tighten", "--config", site.config, "--patience", 0)
+
+    assert "is spent" not in said.success
+    assert "more than that" not in heatveil("check", site.config).out
+
+
+def test_a_file_that_devices_were_not_told_of_is_named(heatveil: Heatveil, site: Any) -> None:
+    """The gateway asks with more noise, and a forged round would still be answered with less."""
+    words = "3 devices, such as node-0, still take rounds with less noise"
+    assert words not in heatveil("check", site.config).out
+    site.write(epsilon="4/1")
+    with capture_logs() as logged, Service(config.load_deployment(site.config), site.devices):
+        pass
+    before = heatveil("check", site.config).out
+    heatveil("tighten", "--config", site.config, "--patience", 0)
+
+    assert words in before
+    assert [one["why"][: len(words)] for one in logged if "why" in one] == [words]
+    assert words not in heatveil("check", site.config).out
+
+
+def test_a_gateway_that_runs_is_to_be_started_again(heatveil: Heatveil, site: Any) -> None:
+    """It may ask with the old noise, which devices refuse; where none runs there is no such."""
+    site.write(every_s="10")
+    Store.open_for(site.deployment).close()
+    words = "tighten", "--config", site.config, "--patience", 0
+    with lock_store(find_place(site.deployment)):
+        running = heatveil(*words).success
+    stopped = heatveil(*words).success
+
+    assert "stop it and start it again" in running.splitlines()[-1]
+    assert "No gateway of this site runs here" in stopped.splitlines()[-1]
 
 
 def test_one_device_can_be_tightened_alone(heatveil: Heatveil, site: Any) -> None:
