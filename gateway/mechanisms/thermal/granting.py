@@ -13,6 +13,8 @@ shift is the sum of theirs, so a budget is worth what one Gaussian of its rho is
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from edge.core.budget import MOST, NANO, Limits, align_grains, objection, price
@@ -21,6 +23,7 @@ from recovery.noise import check_ratio
 from recovery.noise.calibrate import DISCRETE
 from recovery.noise.gaussian import gaussian_epsilon
 from recovery.thermal import Query, calibrate_query
+from recovery.thermal.curve import find_epsilon
 from recovery.thermal.guarantee import find_exact_delta
 
 from ...devices.enrol.capped import PACE
@@ -115,7 +118,8 @@ def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
             raise OperatorFault(
                 f"{name} was enrolled, or tightened, for noise of at least {sigmas[0]}, and this "
                 f"deployment asks for {sigmas[1]}: it would refuse each round, which is charged "
-                f"all the same. Go back to {back}, or enrol again in a new folder"
+                f"all the same. {_advise_epsilon(query, own) * (asked < least)}Go back to {back}, "
+                "or enrol again in a new folder"
             )
         if counted > cost:
             raise OperatorFault(
@@ -124,6 +128,18 @@ def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
                 "same. It was enrolled for readings that one person changes by more. Go back to "
                 f"{back}, or enrol again in a new folder"
             )
+
+
+def _advise_epsilon(query: Query, own: Any) -> str:
+    """Return which epsilon a device's own noise is enough for, with these readings; else nothing.
+
+    Rounded down, so that what is asked then is never less noise than that.
+    """
+    held = replace(calibrate_query(query), exponent=own.exponent, variance=own.variance)
+    with suppress(ValueError):
+        if hundredths := math.floor(100 * find_epsilon(query, held)):
+            return f'Ask for epsilon = "{hundredths}/100" at most with {query.readings} readings. '
+    return ""
 
 
 def check_tables_allowed(

@@ -17,6 +17,7 @@ from edge.core import wire
 from edge.core.budget import NANO, Budget, price
 from edge.core.node import Node
 from edge.core.records import Grid
+from edge.core.tightening import explain_loosening
 from edge.host import post, rootkeys
 from edge.host.enrol import Ram, provision
 from edge.mechanisms import thermal, thermal_half
@@ -59,6 +60,23 @@ def test_a_device_answers_as_often_as_was_promised_and_never_again() -> None:
 
     assert answered == [True] * 5 + [False] * 3
     assert budget.left == 0
+
+
+@pytest.mark.parametrize("readings", [1, 2, 4])
+def test_fewer_readings_are_answered_at_the_epsilon_that_is_named(readings: int) -> None:
+    """Half of the readings with all of epsilon is less noise; a hundredth more is, too."""
+    held = {"node-0": make_first_limits(QUERY, 0.0)}
+    fewer = dataclasses.replace(QUERY, readings=readings)
+    with pytest.raises(OperatorFault, match="Ask for epsilon") as refused:
+        granting.check_rounds_answered(fewer, held)
+    named = int(re.search(r'epsilon = "(\d+)/100" at most', str(refused.value))[1])
+    asked, more = (dataclasses.replace(fewer, epsilon=(named + one, 100)) for one in (0, 1))
+    granting.check_rounds_answered(asked, held)
+    tighter = make_first_limits(asked, 0.0)._replace(version=2)
+
+    assert explain_loosening(held["node-0"], tighter) == ""
+    with pytest.raises(OperatorFault):
+        granting.check_rounds_answered(more, held)
 
 
 @pytest.mark.parametrize("readings", [1, 2, 24, 1000])
