@@ -181,6 +181,19 @@ def stage(tmp_path: Path) -> Iterator[Callable[..., Stage]]:
         one.store.close()
 
 
+def test_a_map_is_of_no_round_with_other_noise(stage: Callable[..., Stage]) -> None:
+    """Two rounds at epsilon 10, two at 8: the maps of these are of one and of two."""
+    on = stage(readings=8)
+    on.campaign.run_rounds(2)
+    tighter = on.deployment.privacy.model_copy(update={"epsilon": (8, 1)})
+    on.drawn_of.clear()
+    on.again(on.deployment.model_copy(update={"privacy": tighter})).run_rounds(2)
+
+    assert [entry.what["number"] for entry in on.of("release")] == [1, 2, 3, 4]
+    assert on.drawn_of == [[6], [6, 6]]
+    assert on.of("map")[-1].what["first"] == 3
+
+
 def test_everything_is_written_before_it_is_said(stage: Callable[..., Stage]) -> None:
     """A charge before its round, a release before anybody sees it, a map before its topic.
 
