@@ -5,7 +5,7 @@ And what it is charged where its store was lost and an older one put in its plac
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -86,6 +86,7 @@ def ledger(
         promised, _ = reader.read_promise()
         ended, gone = reader.list_ended_promises(), reader.is_deleted()
         units = reader.read_units()
+        plans = [reader.read_plan(number) for number in units.rounds]
     plan = charged.plan
     asked = compute_round_rho(plan.guarantee)
     rho = _newest_price(standing, plan.guarantee) or asked
@@ -106,12 +107,8 @@ def ledger(
         typer.echo("note     what this site gathered was deleted: nothing more is asked here")
     if line := _other_file(standing, rho, asked, plan.guarantee, promised):
         typer.echo(line)
-    for was, ended_s, paid in ended:
-        cost = find_stored_unit(was).format_rho(paid.spent, 6)
-        until = datetime.fromtimestamp(ended_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
-        typer.echo(
-            f"before {until}: another promise, which adds to this: {cost}, {describe_terms(was)}"
-        )
+    for line in _list_former(ended, plans, standing, charged):
+        typer.echo(line)
     for line in _charges(charges, limit, units):
         typer.echo(line)
 
@@ -176,6 +173,7 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
     deployment = config.load_deployment(path)
     with open_reader(deployment) as reader:
         promised, _ = reader.read_promise()
+        before = reader.list_ended_promises()
     with lock_store(find_place(deployment)), closing(Store.open_for(deployment)) as store:
         if promised is not None and not yes:
             say(
@@ -185,8 +183,11 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
             flags.ask("End it?", "the promise stands")
         ended = store.end_promise()
     if ended is None:
+        last = "yet"
+        if before:
+            last = f"since the last promise ended at {_format_minute(before[-1][1])}"
         raise OperatorFault(
-            "the ledger has no charge yet, so there is no promise to end. Nothing is to be done: "
+            f"nothing was charged {last}, so there is no promise to end. Nothing is to be done: "
             "heatveil serve begins with the promise of the deployment file"
         )
     count, spent = ended
@@ -258,6 +259,47 @@ def compute_spent_epsilon(standing: Ledger, plan: Any) -> float:
     """Return the epsilon that a ledger comes to, of the promise that a Round is planned for."""
     at = find_serving(plan.mechanism).ledger_delta(plan)
     return standing.compute_epsilon(at, float(Fraction(*plan.guarantee.epsilon)))
+
+
+def _list_former(
+    ended: Sequence[tuple[str, float, Ledger]],
+    plans: Sequence[Any],
+    standing: Ledger,
+    charged: Charged,
+) -> Iterator[str]:
+    """Yield what each promise that was ended has cost, and what all of them cost together.
+
+    Epsilons add up, and so do deltas, for what all of the promises protect. Of windows there is no
+    sum: what was spent comes back.
+
+    Args:
+        plans: the last round of each; None where it was deleted.
+    """
+    costs = []
+    for (was, ended_s, paid), plan in zip(ended, plans, strict=True):
+        told = [find_stored_unit(was).format_rho(paid.spent, 6)]
+        if plan is not None:
+            plan = _lower_epsilon(plan, paid.budget)
+            costs.append((plan.guarantee, compute_spent_epsilon(paid, plan)))
+            told += [f"epsilon {round_up(costs[-1][1], 4)}"] * (plan.guarantee.delta is not None)
+        yield (
+            f"before {_format_minute(ended_s)}: another promise, which adds to this: "
+            f"{', '.join(told)}, {describe_terms(was)}"
+        )
+    known = len(costs) == len(ended)
+    if standing.spent:
+        costs.append((charged.plan.guarantee, compute_spent_epsilon(standing, charged.plan)))
+    if known and len(costs) > 1 and not any(get_window_h(one) for one, _ in costs):
+        epsilon = round_up(sum(cost for _, cost in costs), 4)
+        delta = sum((Fraction(*one.delta or (0, 1)) for one, _ in costs), Fraction(0))
+        yield (
+            f"all together: at most epsilon {epsilon}, delta {delta}, for what all of these "
+            "promises protect"
+        )
+
+
+def _format_minute(at_s: float) -> str:
+    return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _delta(guarantee: Any) -> str | None:
@@ -367,11 +409,14 @@ def _charges(charges: Sequence[Any], limit: int, units: PromisedUnits) -> Sequen
             if one.device:
                 again[one.device] += one.rho
         asked = datetime.fromtimestamp(min(one.at_s for one in rows), UTC)
-        twice = f", and {len(again)} devices that answered it again" if again else ""
+        twice = f", and {len(again)} device{'s' * (len(again) > 1)} that answered it again"
         cost = units.find_for_charge(rows[-1].id).format_rho(fleet, 6)
-        lines.append(f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {cost}{twice}")
+        lines.append(
+            f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {cost}{twice * bool(again)}"
+        )
     if len(rounds) > limit:
-        lines.append(f"  and {len(rounds) - limit} rounds before; --limit shows more")
+        left = len(rounds) - limit
+        lines.append(f"  and {left} round{'s' * (left > 1)} before; --limit shows more")
     return lines
 
 

@@ -93,7 +93,7 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
     assert "pays for both" in " ".join(said.split())
     after = json.loads(heatveil("ledger", "--config", kept.path, "--json").out)
     assert (Fraction(before["spent"]) > 0, Fraction(after["spent"])) == (True, 0)
-    cost = f"rho {float(Fraction(before['spent'])):.6g}, delta "
+    cost = f"rho {float(Fraction(before['spent'])):.6g}, epsilon {before['epsilon_spent']:.3g}"
     assert f"another promise, which adds to this: {cost}" in (
         heatveil("ledger", "--config", kept.path).out
     )
@@ -107,7 +107,8 @@ def test_a_promise_is_ended_for_another_and_what_was_released_stays_under_its_ow
         assert connection.exec_driver_sql("SELECT * FROM releases ORDER BY round").all() == (
             released
         )
-    assert heatveil("ledger", "--config", kept.path, "--end-promise").status == 1
+    again = heatveil("ledger", "--config", kept.path, "--end-promise", "--yes")
+    assert "nothing was charged since the last promise ended at 20" in again.refusal
 
 
 def test_a_round_of_an_ended_promise_is_none_of_the_next(kept: Any, heatveil: Heatveil) -> None:
@@ -287,6 +288,8 @@ def test_what_a_round_cost_is_told_in_the_unit_of_its_own_promise(
         rounds = operations.rounds(parts, Paged()).rounds
         charges = operations.ledger(parts, Paged()).charges
 
+    # After two that cost 2.1 and 1.4; deltas are none.
+    assert "all together: at most epsilon 4.2, delta 0, for what all of these promises" in said
     assert [units.find_first_round(number) for number in range(1, 7)] == [1, 1, 1, 4, 5, 5]
     assert re.findall(r"round (\d) .*  epsilon (.*)", said) == [
         ("5", "0.7"),
@@ -387,7 +390,7 @@ def test_the_ledger_in_words(kept: Any, heatveil: Heatveil) -> None:
     assert lines[0] == "Site seen: 83.3% of the budget is spent. Nothing more is asked."
     assert "of 8 at delta 1/100000; the share counts rho" in lines[2]
     assert [line.split()[:2] for line in lines[4:]] == [["round", "2"], ["round", "1"]]
-    assert lines[5].endswith("and 1 devices that answered it again")
+    assert lines[5].endswith("and 1 device that answered it again")
 
 
 def test_the_newest_map_is_shown_with_its_promise(kept: Any, heatveil: Heatveil) -> None:
