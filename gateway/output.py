@@ -119,6 +119,15 @@ def format_duration(seconds: float) -> str:
     return f"{seconds:g} s"
 
 
+def format_days(days: float) -> str:
+    """Return a number of days as one says it.
+
+    >>> format_days(1), format_days(30), format_days(0.5)
+    ('1 day', '30 days', '0.5 days')
+    """
+    return f"{days:g} day{'s' * (days != 1)}"
+
+
 # What a long play is doing at the moment, told to a terminal; elsewhere only if that is asked for.
 #
 # A plane of some thousand cells takes a minute; whoever waits in silence takes it for dead.

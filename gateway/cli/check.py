@@ -27,7 +27,7 @@ from ..mechanisms import (
     find_serving,
     plan_first_round,
 )
-from ..output import format_duration
+from ..output import format_days, format_duration
 from ..service.ledger import (
     compute_budget_rho,
     compute_reading_rho,
@@ -234,15 +234,18 @@ def _check_spent(deployment: Deployment, query: Any, devices: Devices | None) ->
 
 def describe_retention(deployment: Deployment) -> str:
     """Return what is kept and for how long, as the deployment has it: for who answers for it."""
-    report, keep = (f"{days:g} days" if days else "for ever" for days in deployment.kept_days)
-    windowed = deployment.privacy.window_h > 0
-    maps = f"releases and maps {keep}" if windowed else f"releases for ever; maps {keep}"
+    report, keep = (format_days(days) if days else "for ever" for days in deployment.kept_days)
+    thermal = find_for_deployment(deployment).reads == "temperature"
+    released = "releases" + ", with the same blurred readings," * thermal
+    maps = f"{released} for ever; maps {keep}"
+    if deployment.privacy.window_h:
+        maps = f"{released} and maps {keep}"
     return (
         f"kept, unless heatveil delete ends it: blurred or sealed reports {report}; {maps}; "
-        f"messages that were refused {deployment.store.refused_days:g} days. Kept as long as the "
-        "database: rounds, what they cost, which devices there were and how often each answered. "
-        "A reading in the clear is never kept. Backups, exports, reports of a day and logs are "
-        "not among these: they stay where you put them"
+        f"messages that were refused {format_days(deployment.store.refused_days)}. Kept as long "
+        "as the database: rounds, what they cost, which devices there were and how often each "
+        "answered. A reading in the clear is never kept. Backups, exports, reports of a day and "
+        "logs are not among these: they stay where you put them"
     )
 
 

@@ -21,6 +21,7 @@ from ..devices.enrol.check import describe_untold, find_exposed_secrets
 from ..devices.enrol.enrol import UNFINISHED, Devices, Secrets
 from ..faults import OperatorFault
 from ..loopback import is_loopback
+from ..output import format_days
 from ..service.mqtt.access import find_missing_files
 from ..settings.deployment import Deployment, Mqtt
 
@@ -225,16 +226,16 @@ def judge_certificate(subject: str, whose: str, days: float) -> Finding:
     if days < 0:
         return make_fault(
             subject,
-            f"{whose} expired {-days:.0f} days ago; nobody trusts the broker with it. Move the "
-            "old one away, run heatveil broker init, start the broker again",
+            f"{whose} expired {format_days(round(-days))} ago; nobody trusts the broker with it. "
+            "Move the old one away, run heatveil broker init, start the broker again",
         )
     if days < SOON_DAYS:
         return make_note(
             subject,
-            f"{whose} is good for {days:.0f} more days. Move it away, run heatveil broker init, "
-            "start the broker again",
+            f"{whose} is good for {format_days(round(days))} more. Move it away, run heatveil "
+            "broker init, start the broker again",
         )
-    return make_pass(subject, f"{whose} is good for {days:.0f} more days")
+    return make_pass(subject, f"{whose} is good for {format_days(round(days))} more")
 
 
 def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:

@@ -272,7 +272,11 @@ def test_what_is_kept_has_an_end_where_rounds_have_none() -> None:
     assert deployment(privacy={"window_h": 0}).kept_days == (None, None)
     assert deployment(privacy={"window_h": 0}, store={"keep_days": 9}).kept_days == (9, 9)
     said = check.describe_retention(deployment())
-    assert "blurred or sealed reports 30 days; releases and maps 365 days;" in said
+    again = "releases, with the same blurred readings,"  # which go with the maps, or not at all
+    assert f"blurred or sealed reports 30 days; {again} and maps 365 days;" in said
+    store = {"report_days": 1, "keep_days": 2}
+    said = check.describe_retention(deployment(privacy={"window_h": 0}, store=store))
+    assert f"blurred or sealed reports 1 day; {again} for ever; maps 2 days;" in said
     with pytest.raises(ValueError, match="Keep for longer"):
         deployment(store={"keep_days": 1})
 
