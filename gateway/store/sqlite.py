@@ -127,7 +127,7 @@ def backup_store(place: Place, out: Path, *, again: bool = False) -> None:
     except (OSError, sqlite3.Error) as fault:
         raise OperatorFault(
             f"the store {place} cannot be copied to {out} ({fault}); no incomplete copy was left "
-            "there. Make the folder writable, or name another"
+            "there. Free disk space, make the folder writable, or name another"
         ) from fault
     finally:
         beside.unlink(missing_ok=True)

@@ -317,8 +317,8 @@ def _new(path: Path) -> Iterator[Path]:
         raise _there_already(path) from fault
     except OSError as fault:
         raise OperatorFault(
-            f"{path} cannot be written ({fault.strerror}); no incomplete file is left. Make "
-            "the folder writable, or name another file"
+            f"{path} cannot be written ({fault.strerror}); no incomplete file is left. Free "
+            "disk space, make the folder writable, or name another file"
         ) from fault
     finally:
         place.unlink(missing_ok=True)

@@ -61,8 +61,8 @@ def open_slot_folder(folder: Path) -> Iterator[Place]:
         "nothing: move the key files away and enrol the fleet again"
     )
     taken = (
-        f"another fleet keeps {folder}; one at a time may, for two devices with one key would "
-        "hide two readings under one noise. Stop the other fleet first"
+        f"a fleet that runs keeps {folder}; one at a time may, for two devices with one key would "
+        "hide two readings under one noise. Stop that fleet first"
     )
     with lock_file(folder / "lock", unusable, taken):
         yield lambda name: Files(str(folder), name)

@@ -81,8 +81,17 @@ def check_limits(
     """
     held = {who: one.limits for who, one in known.items()}
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
-    serving = find_serving(find_for_deployment(deployment).name)
-    serving.check_held(config.make_query(deployment), counts, held)
+    mechanism = find_for_deployment(deployment)
+    sensors, enrolled = prod(mechanism.sensors(deployment)), sum(counts.values())
+    try:
+        find_serving(mechanism.name).check_held(config.make_query(deployment), counts, held)
+    except OperatorFault as wrong:
+        if enrolled == sensors:
+            raise
+        raise OperatorFault(
+            f"the file has {sensors} sensors, and {enrolled} are enrolled: the noise is made for "
+            f"all that the file has. Correct count, or enrol again in a new folder. {wrong}"
+        ) from wrong
     check_pace(deployment.rounds.every_s, held)
     check_windows(deployment, devices, known)
 

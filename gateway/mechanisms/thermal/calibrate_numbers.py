@@ -104,7 +104,7 @@ _SEED = 1  # the same room and promise are told the same
 _TRIALS = ((40, 8_000, 2_000), (10, 40_000, 8_000))
 # They weigh scene by scene, a quarter of a second a map where others take a few milliseconds.
 _THOROUGH = frozenset({"auto", "posterior", "robust"})
-_FEW = ((20, 8_000, 2_000),)
+_FEW = ((20, 8_000, 2_000), (10, 8_000, 10_000))
 
 
 class TriedMaps(NamedTuple):

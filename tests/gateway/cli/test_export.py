@@ -255,7 +255,8 @@ def test_nothing_is_written_over_and_nothing_half_is_left(
 
     with monkeypatch.context() as full:
         full.setattr(os, "fsync", Mock(side_effect=OSError(errno.ENOSPC, "No space left")))
-        assert "(No space left); no incomplete file" in heatveil(*command).refusal
+        said = heatveil(*command)
+        assert "(No space left); no incomplete file is left. Free disk space" in said.refusal
     assert sorted(one.name for one in tmp_path.iterdir()) == before
 
     for module in ("pyarrow", "pyarrow.parquet"):

@@ -100,7 +100,7 @@ def test_two_fleets_do_not_run_on_one_folder(tmp_path: Path) -> None:
         text=True,
     )
     assert keeper.stdout.readline() == "kept\n"
-    with pytest.raises(OperatorFault, match="another fleet keeps .*Stop the other fleet first"):
+    with pytest.raises(OperatorFault, match="a fleet that runs keeps .*Stop that fleet first"):
         start(folder, secrets)
     keeper.kill()
     keeper.communicate()

@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import dp_accounting
 import numpy as np
@@ -114,6 +115,21 @@ def test_more_windows_cost_what_their_sum_costs(heatveil: Command, site: Path) -
         exact = dp_accounting.get_epsilon_gaussian((row["windows"] * mu) ** -0.5, 1e-5)
 
         assert exact <= row["epsilon"] <= 1.1 * exact
+
+
+def test_the_map_is_tried_with_many_readings_too(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Eight days of one an hour take little longer than one day: it is the map that takes long."""
+    one = Mock(return_value=(1.0, 5.0, "robust"))
+    monkeypatch.setattr(calibrate_numbers, "_one", one)
+    query = config.make_query(config.load_deployment(site))
+    trials = []
+    for readings in (24, 192, 400):
+        found = calibrate_numbers.try_maps(replace(query, readings=readings), lambda _: None)
+        trials.append(found and found.trials)
+
+    assert trials == [20, 10, None]
 
 
 @pytest.mark.long
