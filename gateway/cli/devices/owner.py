@@ -13,7 +13,7 @@ from recovery.maps.guarantee import format_ratio, round_up
 
 from ... import logs
 from ...devices.enrol import limitsfile
-from ...devices.enrol.check import check_levels, check_windows
+from ...devices.enrol.check import check_levels, check_readings, check_windows
 from ...devices.enrol.enrol import Devices, load_devices, lock_devices
 from ...devices.owner import keyring
 from ...devices.owner.keyring import (
@@ -406,6 +406,7 @@ def tighten(
         known = limitsfile.load_limits(deployment.site.devices, devices)
         # Before limits that cannot be taken back.
         check_windows(deployment, devices, known)
+        check_readings(deployment, known)
         check_levels(deployment, known)
         chosen = _chosen_devices(names or [], devices)
         sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
 
+from edge.core.budget import price
 from edge.host import post
 
 from ...faults import VARIABLES, OperatorFault
@@ -83,6 +84,7 @@ def check_limits(
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     mechanism = find_for_deployment(deployment)
     sensors, enrolled = prod(mechanism.sensors(deployment)), sum(counts.values())
+    check_readings(deployment, known)
     try:
         find_serving(mechanism.name).check_held(config.make_query(deployment), counts, held)
     except OperatorFault as wrong:
@@ -154,6 +156,29 @@ def check_budget_window(window_h: int, counted: Mapping[str, float | None]) -> N
                 f"{now}: it would stop answering too early, or give away more than is promised. "
                 f"Go back to the window_h it was enrolled with{VARIABLES}, or enrol again in a "
                 "new folder, which is a new promise"
+            )
+
+
+def check_readings(deployment: Deployment, known: Mapping[str, limitsfile.GivenLimits]) -> None:
+    """Check that no device is asked more often than its budget was made for.
+
+    Noise is rounded, so the budget of a few more readings at the same epsilon can come out no
+    larger; it is another promise all the same. What is epsilon alone has another price then.
+
+    Raises:
+        OperatorFault: one is.
+    """
+    if find_for_deployment(deployment).reads == "place":
+        return
+    readings = deployment.privacy.readings
+    for name, one in known.items():
+        own = one.limits
+        most = (own.budget + one.before) // price(own, own.exponent, own.variance)
+        if readings > most:
+            raise OperatorFault(
+                f"readings went from {most} to {readings}, and {name} has a budget for {most}: "
+                f"more readings are another promise, at any epsilon. Go back to {most}"
+                f"{VARIABLES}, or enrol again in a new folder"
             )
 
 

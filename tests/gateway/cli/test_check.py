@@ -65,6 +65,7 @@ def test_a_good_deployment_has_no_fault(site: Path, heatveil: Heatveil) -> None:
         ("[rounds]", "[workers]\npartitions = 2\n[rounds]", "config", "postgresql"),
         ("count = 6", "count = 5", "devices", "sensor 5"),
         ("count = 6", "count = 8", "devices", "the file has 8 sensors, and 6 are enrolled"),
+        ("readings = 3", "readings = 4", "devices", "readings went from 3 to 4, and node-0"),
         ("every_s = 60", "every_s = 1", "devices", "every_s"),
         ("epsilon", "keyholder = true\nepsilon", "devices", "keyholder"),
         ("[page]", "[page]\ntoken_file = 'none'", "page", "token_file"),
