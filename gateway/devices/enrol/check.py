@@ -84,18 +84,17 @@ def check_limits(
     counts = {name: one.place.sensors for name, one in devices.by_name.items()}
     mechanism = find_for_deployment(deployment)
     sensors, enrolled = prod(mechanism.sensors(deployment)), sum(counts.values())
-    check_readings(deployment, known)
     try:
         find_serving(mechanism.name).check_held(config.make_query(deployment), counts, held)
     except OperatorFault as wrong:
         if enrolled == sensors:
             raise
         raise OperatorFault(
-            f"the file has {sensors} sensors, and {enrolled} are enrolled: the noise is made for "
-            f"all that the file has. Correct count, or enrol again in a new folder. {wrong}"
+            f"the file has {sensors} sensors, and {enrolled} are enrolled; {wrong}"
         ) from wrong
     check_pace(deployment.rounds.every_s, held)
     check_windows(deployment, devices, known)
+    check_readings(deployment, known)
 
 
 def describe_untold(deployment: Deployment, devices: Devices) -> str:
