@@ -78,12 +78,13 @@ def release(round, payloads, rng):
                     "sensor %d answers round %d twice; one answer counts, or its noise would "
                     "be averaged away. Leave the second out" % (sensor, round.number)
                 )
-            if type(value) is not int:
+            kind = type(value)
+            if kind is not int:
                 raise ValueError(
                     "sensor %d answers round %d with a %s but must with a whole number of grains, "
                     "kelvin times 2**%d, rounded and blurred: no map is made of anything else. "
                     "Take what `report` returns"
-                    % (sensor, round.number, type(value).__name__, params_of(round).exponent)
+                    % (sensor, round.number, kind.__name__, params_of(round).exponent)
                 )
             values[sensor] = value
     return Release(round, values, len(payloads))
