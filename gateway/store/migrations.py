@@ -235,5 +235,7 @@ def _to_10(op: Any) -> None:
     _TEN.create_all(op.get_bind(), checkfirst=False)
     op.execute(
         "INSERT INTO ended_keys (device, key_id) SELECT device, key_id FROM newest "
-        "WHERE COALESCE(last_s, 0) <= (SELECT max(ended_s) FROM promises)"
+        "WHERE COALESCE(last_s, 0) <= (SELECT max(ended_s) FROM promises) "
+        "UNION SELECT device, key_id FROM alarms "
+        "WHERE at_s <= (SELECT max(ended_s) FROM promises)"
     )

@@ -387,10 +387,23 @@ class Reader:
         if enrolled is None:
             return found
         heard = {row[:2]: row for row in found}
-        shut = {row.name: row.quarantine for row in found}  # whatever key it has by now
+        keys = alarms.c.device, alarms.c.key_id, alarms.c.why
+        alarmed = {(name, key): why for name, key, why in self._all(select(*keys))}
+        shut = dict(self._all(select(quarantine.c.device, quarantine.c.why)))
+        asleep = {row.device: SLEPT for row in self._all(select(jumped))}
         return [
             heard.get((name, key.hex()))
-            or DeviceRow(name, key.hex(), 0, 0, 0, None, None, shut.get(name), None)
+            or DeviceRow(
+                name,
+                key.hex(),
+                0,
+                0,
+                0,
+                None,
+                alarmed.get((name, key)),
+                shut.get(name),
+                asleep.get(name),
+            )
             for name, key in sorted(enrolled.items())
         ]
 

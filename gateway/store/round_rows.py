@@ -145,7 +145,7 @@ def check_promise(connection: Any, terms: str, most: Fraction, keys: Mapping[str
         keys: of each device that is asked, by name.
 
     Raises:
-        OperatorFault: it may not, or these devices have answered under a promise that was ended.
+        OperatorFault: it may not, or these devices were asked under a promise that was ended.
     """
     check_terms(read_terms(connection), terms)
     check_budget(read_budget(connection), most, find_stored_unit(terms))
@@ -159,8 +159,13 @@ _END_KEYS = text(
 )
 
 
-def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
+def end_promise(
+    connection: Any, keys: Mapping[str, bytes], now_s: float
+) -> tuple[int, Fraction] | None:
     """End the promise for another; return how many rounds it had and what was spent, or None.
+
+    Args:
+        keys: of each device that was asked, by name: its answer may still be under way.
 
     What was asked, charged and released stays as it is. A plan of the next promise that is like
     one of this is another round: nothing of this one is taken for its own.
@@ -173,6 +178,8 @@ def end_promise(connection: Any, now_s: float) -> tuple[int, Fraction] | None:
     row = {"promise": promised, "budget": str(least), "charge": last, "ended_s": now_s}
     connection.execute(insert(promises).values(row))
     connection.execute(_END_KEYS)
+    columns, asked = ("device", "key_id"), list(keys.items())
+    insert_many(connection, ended_keys, columns, asked, "ON CONFLICT DO NOTHING")
     still = update(rounds).where(rounds.c.closed_s.is_(None))  # it is paid for, and given up
     connection.execute(still.values(closed_s=now_s, outcome=ABANDONED))
     names = connection.scalars(select(rounds.c.name)).all()
@@ -196,7 +203,7 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
 
 
 def _check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> None:
-    """Check that none of these devices has answered under a promise that was ended.
+    """Check that none of these devices was asked under a promise that was ended.
 
     It need not be the same promise: what is spent for the life of a key stays spent, whatever is
     promised next. Of a window it comes back.
@@ -207,7 +214,7 @@ def _check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> 
         if keys.get(name) == key_id:
             raise OperatorFault(
                 f"a promise of this database was ended, for good, and {name} has the key that it "
-                "answered with then: what it has spent stays spent, and rounds that it refuses "
+                "was asked with: what it has spent stays spent, and rounds that it refuses "
                 "are charged all the same. Enrol again in a new folder, and start the gateway "
                 "there; its deployment file may name this database"
             )

@@ -15,7 +15,7 @@
     quarantine  devices that are shut out, and why
     tallies, leases  sums of workers that share a database, and who has which part
     promises  those that were ended for another, and up to where charges are theirs
-    ended_keys  keys that had answered when a promise was ended, whatever is kept of the answers
+    ended_keys  keys that were asked under a promise that was ended, whatever came of it
     jumped    devices whose clock jumped in a sleep: what they spent comes back later
     vacant    one row: the empty room as the last map left it, where the room has a file
 

@@ -266,7 +266,9 @@ class Store:
             with self._engine.begin() as connection:
                 round_rows.write_terms(connection, promised, budget)
 
-    def end_promise(self) -> tuple[int, Fraction] | None:
+    def end_promise(
+        self, keys: Mapping[str, bytes] = MappingProxyType({})
+    ) -> tuple[int, Fraction] | None:
         """End the promise for another; see `round_rows.end_promise`.
 
         Raises:
@@ -276,7 +278,7 @@ class Store:
             round_rows.lock_charges(connection)
             self._check_whole(connection)
             self._check_paid(connection)
-            return round_rows.end_promise(connection, time.time())
+            return round_rows.end_promise(connection, keys, time.time())
 
     def delete_gathered(self) -> None:
         """Delete what was gathered and drawn, for good; what was charged stays, and ends it all.

@@ -173,9 +173,9 @@ def gaps(parts: Parts, asked: records.OneNamed) -> records.Gaps:
 def quarantine(parts: Parts, asked: records.Nothing) -> records.Quarantine:
     """Return the devices that are shut out: those in the store, and those just told."""
     told = parts.feed.list_latest().get("quarantine", {}).get("devices", [])
-    rows = {
-        row.name: row.quarantine for row in require_reader(parts).list_devices() if row.quarantine
-    }
+    keys = None if parts.list_keys is None else parts.list_keys()
+    found = require_reader(parts).list_devices(keys)
+    rows = {row.name: row.quarantine for row in found if row.quarantine}
     why = rows | {one["device"]: one["why"] for one in told}
     since = {one["device"]: one.get("since_s") for one in told}
     return records.Quarantine(

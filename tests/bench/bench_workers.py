@@ -31,15 +31,12 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "faults"))
 
-import nats
 import paho.mqtt.client as mqtt
-import psutil
 import psycopg
 from harness.children import Child
 from harness.clusters import Cluster
 from harness.stage import staged
 from harness.truth import ask
-from nats.js.api import ConsumerConfig
 
 from gateway.devices.broker.embedded import find_mosquitto
 from tests.processes import find_free_port
@@ -78,6 +75,8 @@ def strike(
     fault: str, worker: Child, database: Cluster, log: Child
 ) -> tuple[float, float, set[int]]:
     """Strike; return when it began, when it was over, and the ports of the worker."""
+    import psutil  # as nats, of `make bench` alone
+
     ports = {one.laddr.port for one in psutil.Process(worker.pid).net_connections("tcp")}
     began_s = time.time()
     if fault == "worker killed":
@@ -205,6 +204,9 @@ def find_nats() -> str:
 
 async def consume(port: int, words: str) -> None:
     """Take from the log, commit, acknowledge and tell the devices, for ever."""
+    import nats
+    from nats.js.api import ConsumerConfig
+
     server = f"nats://127.0.0.1:{port}"
     link = await nats.connect(server, max_reconnect_attempts=-1, reconnect_time_wait=0.1)
     stream = link.jetstream()

@@ -170,7 +170,10 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
         OperatorFault: nothing was charged yet, a gateway runs, what was gathered has been
             deleted, or the answer to the question is not yes.
     """
+    from ...devices.enrol.enrol import load_devices
+
     deployment = config.load_deployment(path)
+    devices = load_devices(deployment.site.devices, deployment.site.name)
     with open_reader(deployment) as reader:
         promised, _ = reader.read_promise()
         before = reader.list_ended_promises()
@@ -181,7 +184,7 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
                 "that is open is given up, and stays paid for."
             )
             flags.ask("End it?", "the promise stands")
-        ended = store.end_promise()
+        ended = store.end_promise(devices.key_ids)
     if ended is None:
         last = "yet"
         if before:

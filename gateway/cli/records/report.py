@@ -150,9 +150,10 @@ def _page(
     most = max((_top(one.found) for one in seen[::step]), default=0.0) if people else 0.0
     maps = "".join(_figure(one, deployment, mechanism, most) for one in seen[::step])
     some = f" (every {step} rounds)" if step > 1 else ""
-    at, name = deployment.site.devices, deployment.site.name
-    # Where the file of devices is not at hand: all that were ever heard of.
-    enrolled = load_devices(at, name).key_ids if at.exists() else None
+    try:
+        enrolled = load_devices(deployment.site.devices, deployment.site.name).key_ids
+    except OperatorFault:  # the past can be read without: of all that were ever heard of
+        enrolled = None
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -160,7 +160,7 @@ def _read_limits(_: keyfile.Row, row: keyfile.Row) -> tuple[str, GivenLimits]:
         raise ValueError(f"what was spent before {row['name']} came is no whole number")
     key_id, window_h = keyfile.parse_key(row, "key_id", 4), row.get("window_h", 0)
     following, unsent = tuple(row.get("following", ())), row.get("unsent") is True
-    if len(following) not in (0, 3) or not all(isinstance(one, int) for one in following):
+    if len(following) not in (0, 3) or not all(type(one) is int and one > 0 for one in following):
         raise ValueError(f"the level of {row['name']} is none")
     given = GivenLimits(key_id, Limits(*numbers), before, int(window_h), following, unsent)
     return str(row["name"]), given

@@ -189,7 +189,8 @@ def test_a_start_that_breaks_off_is_said_and_not_silent(
 
 EDGE = Path(str(edge.__file__)).parent
 TO_THE_ROOT = {"board/boot.py", "board/main.py"}
-OF_A_BUILD = {"manifest.py", "entropy.py", "noise.py", "cpython.py"}  # and what is for CPython
+# And what is for CPython.
+OF_A_BUILD = {"manifest.py", "entropy.py", "noise.py", "records.py", "cpython.py"}
 
 
 def on_a_device() -> list[str]:

@@ -61,7 +61,9 @@ def _filled(place: Place, home: Any) -> Store:
     again = [SecondAnswer(_name(1), Charge(RHO, "north"), b"again")]
     heard = [HeardMessage("north", 1, 9, _name(3), b"late", KEY)]
     store.keep_batch([], letters, again, heard, [Alarm("south", KEY, "set back")])
+    store.keep_batch([], alarms=[Alarm("unheard", KEY, "leapt")])
     store.quarantine("south", "it floods")
+    store.quarantine("unheard", "shut")
     store.keep_jumped_clocks(["west", "south"])
     store.keep_jumped_clocks(["north"])
     return store
@@ -101,13 +103,15 @@ def test_everything_that_was_written_is_shown(place: Place, home: Any) -> None:
     assert reader.read_ledger(4 * RHO).spent == 4 * RHO
     assert reader.read_promise()[1] == 4 * RHO
     north, south = reader.list_devices()
-    east, new, same = reader.list_devices({"south": b"newk", "north": KEY, "east": b"newk"})
+    enrolled = {"south": b"newk", "north": KEY, "east": b"newk", "unheard": KEY}
+    east, new, same, gone = reader.list_devices(enrolled)
     assert (north.name, north.epoch, north.seq, north.reports) == ("north", 1, 9, 3)
     assert (south.alarm, south.quarantine, south.reports) == ("set back", "it floods", 3)
     assert (north.alarm, north.quarantine) == (None, None)
     assert (north.clock, south.clock) == (SLEPT, None)  # as was said last
     assert (east.name, east.last_s, east.quarantine) == ("east", None, None)
     assert (same.alarm, same.reports, same.quarantine) == (None, 0, "it floods")
+    assert (gone.alarm, gone.quarantine, gone.last_s) == ("leapt", "shut", None)
     assert new == north
     assert north.last_s is not None
     assert north.last_s > first.opened_s
