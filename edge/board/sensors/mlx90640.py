@@ -3,10 +3,10 @@
 A page is half of the pixels, by chess board or by row: as its maker calibrated it. Of a pixel the
 memory has one word: six bits of its offset, six of its alpha, three of its kta, and one that is
 set where it is less exact; nought where it is broken. Its row and its column add to the first two.
-It draws 20 mA and warms itself, in open air, by 8 K.
+It draws 20 mA.
 
-Source: Melexis, MLX90640 data sheet 3901090640, section 11.1; for 8 K the maker's library. In the
-chip whose memory the maker published an alpha goes down to 2.8e-8: 0.4 K a count at 15 degrees.
+Source: Melexis, MLX90640 data sheet 3901090640, section 11.1. In the chip whose memory the maker
+published an alpha goes down to 2.8e-8: 0.4 K a count at 15 degrees.
 """
 
 from array import array
@@ -29,7 +29,7 @@ class Sensor(Array):
 class Kind:
     """Where its words lie, and what its memory says of each pixel."""
 
-    name, mark, warms = "MLX90640", 0, 8
+    name, mark = "MLX90640", 0
     behind, sensors, halves = Sensor.behind, Sensor.sensors, True
     besides, blinds = 0x0700, (8, 40)
 

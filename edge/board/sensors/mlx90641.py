@@ -2,9 +2,9 @@
 
 A page is all pixels, each with an offset of that page; two rows of one page lie in front of two of
 the other. A word of the memory is eleven bits, and five above them that tell of a bit that is
-wrong. It draws 12 mA and warms itself, in open air, by 5 K.
+wrong. It draws 12 mA.
 
-Source: Melexis, MLX90641 data sheet 3901090641, sections 10.6.2 and 11.1; for 5 K its example.
+Source: Melexis, MLX90641 data sheet 3901090641, sections 10.6.2 and 11.1.
 """
 
 from . import bus
@@ -28,7 +28,7 @@ class Sensor(Array):
 class Kind:
     """Where its words lie, and what its memory says of each pixel."""
 
-    name, mark, warms, chess = "MLX90641", 1, 5, 0
+    name, mark, chess = "MLX90641", 1, 0
     behind, sensors, halves = Sensor.behind, Sensor.sensors, False
     besides, blinds = 0x0580, (8, 8)
 

@@ -7,18 +7,22 @@ its words: the memory, a frame and a list of counts are all that a board must ho
     G = gain of the memory / gain now             what makes raw counts those that were calibrated
     s = G raw - offset (1 + kta dT) (1 + kv dV) - tgc c        c: the same of a pixel that is blind
     a = (alpha - tgc alpha of c) (1 + ksta dT)
-    X = s / (e a),   R = r**4 - (r**4 - t**4) / e              t: the chip's own warmth
-    T = fourth root of (X / (1 + ksto (T' - 273.15)) + R),     T' = fourth root of (X + R)
+    X = s / a,   T' = fourth root of (X + t**4)                t: the chip's own warmth
+    T = fourth root of (X / (1 + ksto (T' - 273.15)) + t**4)
 
-dT and dV are the chip's own warmth above 25 degrees and its supply above 3.3 V. e: what a room
-sends of its warmth, 19/20 for walls, clothes and skin. The rest it reflects of what surrounds the
-chip, at r, which is colder than the chip by what that warms itself.
+dT and dV are the chip's own warmth above 25 degrees and its supply above 3.3 V. This is what the
+sheets have for an emissivity of 1: what a room sends is taken for all of its warmth. With any
+less, what sends more than that would show a change as more than it is: 3 % for skin that was
+taken for .95, 5 % for what is black, and noise is made for the change itself. With 1 none does;
+what sends .95 shows about .95 of its change.
 
-Behind the hundredths is the chip's converter, whose count is G / (4 e a T**3): coarser in a
-corner, behind a wide lens and in the cold. So what is below `COLDEST` is given as that; a pixel
-whose count could be coarser there than `behind` always shows its empty room, as one does that its
-maker calls broken; and a frame whose G / (1 + ksta dT) is above 5/4, for which that is reckoned,
-is refused. Which pixels show nothing depends on the memory alone, and on no frame.
+Behind the hundredths is the chip's converter, whose count is G / (4 a T**3 (1 + ksto T)), T of
+the last in degrees: coarser in a corner, behind a wide lens and in the cold. So what is below
+`COLDEST` is given as that; a pixel whose count could be coarser there than `behind` always shows
+its empty room, as one does that its maker calls broken; and a frame whose G / (1 + ksta dT) is
+above 5/4, for which that is reckoned, is refused. Which pixels show nothing depends on the memory
+alone, and on no frame. It is reckoned for a chip as warm as `COLDEST` or warmer: one that is
+colder, by K, has a count that is coarser by up to ksto K, which is .8 % at 10 K.
 
 Registers and memory are words, high byte first, at addresses of sixteen bits. 0x8000: bit 3 says
 that a page is new, bit 0 which. 0x800D, how it measures: bits 7 to 9 the rate (3 is four pages a
@@ -38,7 +42,6 @@ BITS18 = 2
 MODE = 3 << 7 | BITS18 << 10 | 1
 ROW = 64  # bytes at a time
 START_MS, LOOK_MS, LOOKS = 80, 10, 120  # from power on; a page comes every 250 ms
-SENT, OF = 19, 20  # e
 ZERO, USUAL = 27315, 29815  # 0 and 25 degrees, in hundredths of a kelvin
 COLDEST = 1500  # 15 degrees
 LOWEST, HIGHEST = -10000, 50000  # it measures from -40 to 300 degrees
@@ -63,8 +66,9 @@ class Array:
         if word_of(memory, 10) >> 6 & 1 != kind.mark:
             raise ValueError(bus.ANOTHER % kind.name)
         kind.learn(memory)
-        (num, den), cold = kind.behind, (ZERO + COLDEST) ** 3
-        self._least = (5 * OF * den * 10**6 << kind.bits) // (16 * SENT * num * cold) + 1
+        (num, den), (slope, bits) = kind.behind, kind.ksto
+        cold = (ZERO + COLDEST) ** 3 * ((100 << bits) + slope * COLDEST)
+        self._least = (5 * den * 10**8 << kind.bits + bits) // (16 * num * cold) + 1
         mode = MODE | kind.chess << 12
         bus.write(i2c, address, CONTROL, bytes([mode >> 8, mode & 255]), 16)
 
@@ -97,7 +101,7 @@ class Array:
         """Return what the pixels of a page share: (G, tgc c, 1 + kta dT, 1 + kv dV, ...).
 
         Of kta and kv one for each code that a pixel may have. All have 16 bits behind the point.
-        The rest is what an s / alpha is times to be X, in hundredths of a kelvin to the fourth; R.
+        The rest is what an s / alpha is times to be X, and t**4, in hundredths of kelvins.
         """
         kind, beside = self._kind, self._beside[page]
         where = (0, 10, 32, 42, kind.blinds[page])
@@ -123,19 +127,17 @@ class Array:
         kv, kv_bits = kind.kv
 
         own = USUAL * 1024 + 100 * above
-        around = (own - 100 * 1024 * kind.warms) ** 4
-        around = around - (around - own**4) * OF // SENT >> 40
         slope = (1 << 25) + kind.ksta * above
         if 4 * gain << 9 > 5 * slope:
             raise ValueError(bus.RUBBISH)
-        scale = (10**8 * OF << kind.bits + 9) // (SENT * slope)
+        scale = (10**8 << kind.bits + 9) // slope
         return (
             gain,
             kind.tgc * blind >> 6,
             [grow(slope, kta_bits, above, 10) for slope in kta],
             [grow(slope, kv_bits, volts, 16) for slope in kv],
             scale,
-            around,
+            own**4 >> 40,
         )
 
     def _look(self):

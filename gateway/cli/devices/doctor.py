@@ -18,6 +18,7 @@ from ...devices.kit import boards, link, modules, releases, selftest, state
 from ...devices.kit.boards import Board, BoardFault
 from ...devices.kit.connect import open_board
 from ...devices.kit.needs import (
+    DRIVER_KB,
     FIGURES,
     SENSORS,
     TELL,
@@ -170,6 +171,8 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
         parts = Sampler(plan.variance, 1, BITS).parts
         size = sum(len(memoryview(part.thresholds).cast("B")) for _, part in parts)
         yield f"          {_kb(size)} more for tables of noise (counted), in a fifth of the time"
+    if own := DRIVER_KB.get(plan.sensor):
+        yield f"          {own} KB more for the array's driver, from source (measured)"
     if hours:
         yield "          5 KB more to count for a window, from source (measured)"
     yield (

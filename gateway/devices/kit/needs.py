@@ -86,6 +86,10 @@ SENSORS: dict[str, Sensor] = {
     "mlx90641": Sensor(192, 0.3, 0.8, 12.0, 12.0, "data sheet: never asleep; reckoning estimated"),
 }
 
+# What the driver of an array takes of the heap by itself, from source: its modules and what it
+# keeps. It was measured, and is in none of the figures, whose device had a TMP117.
+DRIVER_KB = {"mlx90640": 16, "mlx90641": 10}
+
 
 # How boards sleep, by data sheets. A Pico W has no memory that outlives it, so it writes its slots
 # for each answer. ESP32, S3 and C3 take 0.005 to 0.01 mA themselves; the rest is a regulator made

@@ -98,6 +98,17 @@ def test_a_deployment_says_its_noise(heatveil, tmp_path) -> None:
     assert "tables" not in heatveil("budget", "--config", path).out, "one reading needs none"
 
 
+@pytest.mark.parametrize(("sensor", "own"), [("mlx90640", 16), ("mlx90641", 10), ("tmp117", None)])
+def test_the_heap_of_an_array_s_driver_is_told_beside_that_of_a_device(
+    heatveil, sensor: str, own: int | None
+) -> None:
+    """The device whose heap was measured had a TMP117: a board of 100 KB looked like enough."""
+    found = heatveil("budget", "--sensor", sensor)
+
+    assert (f" {own} KB more for the array's driver" in found.out) == (own is not None), found.err
+    assert ("array's driver" in found.out) == (own is not None)
+
+
 @pytest.mark.long
 def test_what_the_table_says_of_memory_is_what_is_measured(
     need: Callable[[str], str], tmp_path: Path
