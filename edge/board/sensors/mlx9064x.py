@@ -20,9 +20,9 @@ Behind the hundredths is the chip's converter, whose count is G / (4 a T**3 (1 +
 the last in degrees: coarser in a corner, behind a wide lens and in the cold. So what is below
 `COLDEST` is given as that; a pixel whose count could be coarser there than `behind` always shows
 its empty room, as one does that its maker calls broken; and a frame whose G / (1 + ksta dT) is
-above 5/4, for which that is reckoned, is refused. Which pixels show nothing depends on the memory
-alone, and on no frame. It is reckoned for a chip as warm as `COLDEST` or warmer: one that is
-colder, by K, has a count that is coarser by up to ksto K, which is .8 % at 10 K.
+above 5/4, for which that is reckoned, is refused. That limit is lower by as much as ksto makes a
+count coarser once more, as T' depends on X: by 1 part in 100 where the chip is at 3 degrees. Which
+pixels show nothing depends on the memory alone, and on no frame.
 
 Registers and memory are words, high byte first, at addresses of sixteen bits. 0x8000: bit 3 says
 that a page is new, bit 0 which. 0x800D, how it measures: bits 7 to 9 the rate (3 is four pages a
@@ -128,7 +128,9 @@ class Array:
 
         own = USUAL * 1024 + 100 * above
         slope = (1 << 25) + kind.ksta * above
-        if 4 * gain << 9 > 5 * slope:
+        ksto, bits = kind.ksto
+        kept = (100 << bits) + min(ksto * (ZERO + COLDEST - (own >> 10)), 0)
+        if 4 * gain * (100 << bits + 9) > 5 * slope * kept:
             raise ValueError(bus.RUBBISH)
         scale = (10**8 << kind.bits + 9) // slope
         return (

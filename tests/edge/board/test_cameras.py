@@ -104,7 +104,11 @@ def opened(chip: Any, kind: str, monkeypatch: pytest.MonkeyPatch, empty: Any = 0
 
 @pytest.mark.parametrize(
     ("kind", "warms", "raws"),
-    [("90640", 1488, range(-52, -40)), ("90641", 1495, range(-520, -495))],
+    [
+        ("90640", 1488, range(-52, -40)),
+        ("90640", 1250, range(-4, 2)),
+        ("90641", 1495, range(-520, -495)),
+    ],
 )
 def test_no_count_of_a_chip_is_coarser_than_is_planned_for(
     kind: str, warms: int, raws: range, monkeypatch: pytest.MonkeyPatch
@@ -112,8 +116,8 @@ def test_no_count_of_a_chip_is_coarser_than_is_planned_for(
     """In the cold, of pixels of any sensitivity, in the frame of least gain that is taken.
 
     One count of the chip may flip on all pixels at once, whatever their hundredths are. warms: the
-    chip's own warmth, a word more of which is a tenth of a kelvin, at 15 degrees: there ksto alone
-    makes a count one part in a hundred coarser.
+    chip's own warmth, a word more of which is a tenth of a kelvin: 15 degrees, where ksto alone
+    makes a count one part in a hundred coarser, and -13, where it does so by three.
     """
     chip = getattr(simulated, f"an_mlx{kind}")()
     if kind == "90640":
@@ -143,7 +147,7 @@ def test_no_count_of_a_chip_is_coarser_than_is_planned_for(
     for words in chip.beside:
         words[sensor._kind.besides + 10] = taken
     most = told = 0
-    for less, raw in product(range(6), raws):
+    for less, raw in product(range(5), raws):
         for words in chip.beside:
             words[sensor._kind.besides + 32] = warms - less
         shown = []
@@ -157,7 +161,7 @@ def test_no_count_of_a_chip_is_coarser_than_is_planned_for(
 
     num, den = sensor.behind
     assert nearest < 1.001 * sensor._least
-    assert most == 100 * num // den
+    assert 100 * num // den - 1 <= most <= 100 * num // den
     assert 0 < told < sensor.sensors  # of the others their empty room
 
 
