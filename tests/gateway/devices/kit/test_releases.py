@@ -1,6 +1,7 @@
 """A release over the air, whole: a real MicroPython, a real broker, a real gateway."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -37,6 +38,10 @@ def test_a_release_is_fetched_tried_and_confirmed_and_a_bad_one_goes_back(
     owner, folder = desk.path.parent / "owner.json", desk.path.parent / "board"
     text = desk.path.read_text().replace("readings = 3", "readings = 60")
     desk.path.write_text(text.replace("every_s = 12", "every_s = 6"))
+    for name in ("devices.json", "secrets.json", "limits.json"):
+        desk.path.with_name(name).unlink()
+    shutil.rmtree(desk.path.with_name("state"))
+    assert desk.run("enrol").status == desk.run("device", "remove", "node-5").status == 0
     board = desk.board(lives=True)
     where = f"folder:{folder}"
     words = ("--board", where, "--settings", desk.own, "--updates", owner)

@@ -163,8 +163,8 @@ def test_a_grid_that_moved_is_told_to_the_board(park: Park) -> None:
         (GPS.replace("tx = 4", ""), None, "gps is named without tx.*belong to the flash"),
         (GPS.replace("tx = 4", "tx = 5"), None, "tx = 5 and rx = 5"),
         (GPS.replace("rx = 5", "rx = -5"), None, "rx = -5"),
-        (GPS + 'baud = "9600"\n', None, r"a baud under \[driver\].*a whole number"),
-        (FIXED.replace("[3, 7]", '"3, 7"'), None, "a cell under.*a list in brackets"),
+        (GPS + 'baud = "9600"\n', None, r"baud under \[driver\].*a whole number"),
+        (FIXED.replace("[3, 7]", '"3, 7"'), None, "cell under.*a list in brackets"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_made(
