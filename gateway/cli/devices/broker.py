@@ -293,7 +293,7 @@ def init(
         # A broker that goes by other files would let in whom `device remove` has shut out.
         raise files.make_unfit_fault("mosquitto.conf", f"does not let in by {dynamic.FILE}")
     if mosquitto.listens_here_alone(kept) and not all(map(is_loopback, names)):
-        files.plan("mosquitto.conf", mosquitto.widen_listeners(kept).encode())
+        files.plan("mosquitto.conf", mosquitto.widen_listener(kept, port).encode())
     if given is not None and f"plugin {given}" not in kept.splitlines():
         raise files.make_unfit_fault("mosquitto.conf", f"does not name the plugin {given}")
     files.write_planned("data")

@@ -118,11 +118,18 @@ def listens_here_alone(configuration: str) -> bool:
     return bool(found) and all(is_loopback(address) for _, address in found)
 
 
-def widen_listeners(configuration: str) -> str:
-    """Return a configuration whose listeners for this machine alone are for all."""
-    return LISTENER.sub(
-        lambda one: f"listener {one[1]}" if is_loopback(one[2] or "") else one[0], configuration
-    )
+def widen_listener(configuration: str, port: int) -> str:
+    """Return a configuration whose listener with TLS on this port is for all machines.
+
+    Any other stays as it is: passwords must not cross the network in the clear.
+    """
+    parts = re.split(r"^(?=[ \t]*listener\s)", configuration, flags=re.MULTILINE)
+    for index, part in enumerate(parts):
+        found = LISTENER.match(part)
+        encrypted = re.search(r"^certfile ", part, re.MULTILINE)
+        if found and encrypted and int(found[1]) == port and is_loopback(found[2] or ""):
+            parts[index] = f"listener {port}{part[found.end() :]}"
+    return "".join(parts)
 
 
 def render_configuration(

@@ -416,6 +416,19 @@ def test_a_broker_that_gets_a_name_keeps_all_but_certificate_and_listener(
     assert "nothing was written" in init().success
 
 
+def test_a_listener_in_the_clear_stays_on_this_machine(init: Any, site: Path) -> None:
+    """An operator's own, for a program beside the broker: passwords would cross the network."""
+    init()
+    path = site.parent / "broker" / "mosquitto.conf"
+    before = path.read_text()
+    own = "\nlistener 1883 127.0.0.1\n# certfile none\n\nlistener 8884 ::1\ncertfile own.pem\n"
+    path.write_text(before + own)
+    init("--host", "broker.example")
+
+    opened = before.replace("listener 8883 127.0.0.1\n", "listener 8883\n")
+    assert path.read_text() == opened + own
+
+
 def test_a_certificate_of_another_s_is_not_replaced(init: Any, site: Path) -> None:
     """Its owner has put it there; what we would sign nobody may trust."""
     init()
