@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import Any
 
 from edge.core import tightening, wire
@@ -71,17 +72,19 @@ def send_limits(
     site = devices.site
     answers = LimitAnswers(sent)
     heard = [wire.topic(site, "+", "ack")]
-    try:
-        with open_link(broker, f"heatveil-{site}-tighten", heard, answers.take_message) as link:
-            begin()
-            for name, one in sent.items():
-                where = tightening.topic(site, name)
-                message = post.pack_limits(one, devices.by_name[name].config_key, where)
-                link.publish(where, message, retain=True)
-            answers.wait_for_all(patience_s)
-            accepted = link.wait_until_sent(SENT_S)
-    except LinkFault as fault:  # it never came up
-        raise LinkFault(f"nothing was recorded or sent: {fault}") from fault
+    opening = open_link(broker, f"heatveil-{site}-tighten", heard, answers.take_message)
+    with ExitStack() as stack:
+        try:
+            link = stack.enter_context(opening)
+        except LinkFault as fault:
+            raise LinkFault(f"nothing was recorded or sent: {fault}") from fault
+        begin()
+        for name, one in sent.items():
+            where = tightening.topic(site, name)
+            message = post.pack_limits(one, devices.by_name[name].config_key, where)
+            link.publish(where, message, retain=True)
+        answers.wait_for_all(patience_s)
+        accepted = link.wait_until_sent(SENT_S)
     if not accepted:
         raise LinkFault(
             f"the broker at {broker.host}:{broker.port} did not accept all limits within "

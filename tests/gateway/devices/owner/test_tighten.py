@@ -29,7 +29,7 @@ from gateway.devices.enrol.capped import make_capped_limits, tighten_limits
 from gateway.devices.enrol.check import check_devices_fit
 from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.owner.tighten import LimitAnswers
-from gateway.faults import OperatorFault
+from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import make_first_limits, plan_first_round
 from gateway.mechanisms.places import make_people_fleet
 from gateway.service.ledger import compute_round_rho
@@ -394,6 +394,21 @@ def test_without_a_broker_nothing_is_changed(heatveil: Heatveil, site: Any) -> N
 
     assert words in said.refusal
     assert file.read_bytes() == before
+
+
+def test_a_fault_after_the_record_does_not_deny_it(
+    heatveil: Heatveil, site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An owner who believes that nothing was recorded goes back to a file that is refused."""
+    file = limitsfile.locate_limits(site.deployment.site.devices)
+    before = file.read_bytes()
+    site.write(epsilon="4/1")
+    monkeypatch.setattr(Link, "publish", Mock(side_effect=LinkFault("the broker went away")))
+    said = tighten(heatveil, site)
+
+    assert "the broker went away" in said.refusal
+    assert file.read_bytes() != before
+    assert "nothing was recorded" not in said.refusal
 
 
 def test_who_goes_back_after_tightening_is_told_what_devices_hold(
