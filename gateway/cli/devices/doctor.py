@@ -105,7 +105,7 @@ def budget(
     awake: Annotated[bool, typer.Option("--awake", help="It never sleeps.")] = False,
     chip: Annotated[
         str | None,
-        typer.Option(help="What it sleeps with: rp2 (Pico W) or esp32; as rp2 if not said."),
+        typer.Option(help="What it sleeps with: rp2 (Pico W) or esp32; rp2 if not said."),
     ] = None,
     own: Annotated[
         list[str] | None,
@@ -122,7 +122,8 @@ def budget(
     if config is not None:
         found, promised, hours, tables = read_board_requirements(config, sensor)
         plan = plan._replace(**found)
-    plan = plan._replace(own=parse_figures(own or [], chip))
+    asleep = "rp2" if plan.sleeps else None
+    plan = plan._replace(own=parse_figures(own or [], chip or asleep))
     needs = compute_needs(plan)
     for line in _lines(needs, promised, hours, tables):
         typer.echo(line)
@@ -195,7 +196,7 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
 
 def _figure(name: str, plan: DevicePlan) -> str:
     _, unit, measured, source = FIGURES[name]
-    how = "as was given" if name in plan.own else "measured" if measured else "estimated"
+    how = "of --chip or --set" if name in plan.own else "measured" if measured else "estimated"
     return f"{name:14} {plan.get_figure(name):.4g} {unit}  {how}: {source}"
 
 

@@ -171,6 +171,7 @@ def test_the_page_s_days_of_battery_are_what_the_command_says(heatveil) -> None:
     assert len(rows) == 3
     assert found == rows
     assert "rp2 or esp32" in heatveil("budget", "--chip", "esp8266").refusal
+    assert heatveil("budget").success == heatveil("budget", "--chip", "rp2").success
 
 
 # A board in a served secure sum: provisioned from the fleet it was enrolled with, then added up.
