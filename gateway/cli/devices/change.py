@@ -451,7 +451,13 @@ class DeviceChange:
         known = limitsfile.load_limits(self._deployment.site.devices, self._devices)
         known.pop(name, None)
         others = {who: self._devices.by_name[who] for who in known}
-        check_limits(self._deployment, self._devices._replace(by_name=others), known)
+        try:
+            check_limits(self._deployment, self._devices._replace(by_name=others), known)
+        except OperatorFault as wrong:
+            raise OperatorFault(
+                f"{name} gets no keys, and nothing was written: the other devices do not fit this "
+                f"file. {wrong}"
+            ) from wrong
 
     def _admit(
         self, made: Newcomer, virtual: bool, before: int, let_in: Callable[[BrokerAccess], str]

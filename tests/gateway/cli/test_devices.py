@@ -541,6 +541,7 @@ def test_no_device_is_given_what_the_others_do_not_fit(
     for command in (("add", "attic"), ("rotate", "node-1", "--keys")):
         said = site.run(*command)
         assert words in said.refusal
+        assert f"{command[1]} gets no keys, and nothing was written" in said.refusal
         assert [file.read_bytes() for file in files] == before
 
     site.path.write_text(former)
