@@ -182,6 +182,7 @@ def main() -> None:
     words = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     words.add_argument("--devices", type=int, default=2000)
     words.add_argument("--rate", type=float, default=5000)
+    words.add_argument("--tick-ms", type=int, default=100, help="from a Round to its answer")
     words.add_argument("--seconds", type=float, default=60)
     asked = words.parse_args()
     # A device is a socket of the load and one of the broker, which take this limit over.

@@ -1,8 +1,8 @@
 """Devices on the wire alone: each has its own TLS link, password, keys and subscriptions.
 
 Run by `bench_service.py`: `python tests/bench/load/devices.py '{...}'`, in the folder of a site.
-They hear each Round as real ones do, and answer it at the pace asked, with frames that their keys
-have signed. What they read is noise already, so there is nothing to veil and no device code runs.
+They hear each Round as real ones do, and answer it a tick later (`edge.net.ticker`) and at the pace
+asked, with frames that their keys have signed. What they read is noise already, so there is nothing to veil and no device code runs.
 When a reading is on its way and when its receipt is there is taken down for each. Bounded in time;
 it speaks to this machine alone.
 """
@@ -119,7 +119,8 @@ def main() -> None:
     for file in by_file:
         poll.register(file, select.EPOLLIN)
     print("ready", flush=True)
-    due: deque[tuple[Device, int, bytes]] = deque()  # who has heard a round and answers it next
+    # When whose answer is due, and to what round.
+    due: deque[tuple[float, Device, int, bytes]] = deque()
     heard: dict[bytes, tuple[int, bytes]] = {}  # number and name of each round, by its message
     late_s: list[float] = []
     began_s = until_s = paced_s = 0.0
@@ -144,15 +145,15 @@ def main() -> None:
                     if left not in heard:
                         number = wire.decode(left[:-16])[1]
                         heard[left] = number, hashlib.sha256(left[:-16]).digest()[:4]
-                    due.append((one, *heard[left]))
+                    due.append((time.monotonic() + asked["tick_ms"] / 1000, one, *heard[left]))
         now_s = time.monotonic()
         if len(heard) == 2 and not began_s:  # with the first one much is done once and never again
             began_s, until_s = now_s, now_s + asked["seconds"]
             before, sent, received, late_s = cpu_s(), waiting, 0, []
             print("begun", flush=True)
         paced_s = max(paced_s, now_s - 0.05)  # what was not due is no debt
-        while due and paced_s <= now_s:
-            one, number, name = due.popleft()
+        while due and max(paced_s, due[0][0]) <= now_s:
+            _, one, number, name = due.popleft()
             one.answer(number, name)
             answered, sent, waiting = answered + 1, sent + 1, waiting + 1
             paced_s += 1 / asked["rate"]
