@@ -195,7 +195,9 @@ def count_sent(block: Floats, exponent: int, step: Fraction | None) -> Floats:
         exponent, step: as for `bound_whole_square`.
     """
     if step is None:
-        return np.ceil(np.ldexp(block, exponent))
+        # A power of two multiplies as exactly as `ldexp` where it is a float, and much faster.
+        moved = block * 2.0**exponent if abs(exponent) < 1000 else np.ldexp(block, exponent)
+        return np.asarray(np.ceil(moved))
     # Step by step in whole numbers, for a step need not be a whole number of grains.
     num, den = (step * Fraction(2) ** exponent).as_integer_ratio()
     counts = np.ceil(block / float(step))
@@ -580,15 +582,15 @@ class Stretch(NamedTuple):
     first: float  # minus the greatest of the bounds
     low: float  # logarithms of the spreads
     high: float
-    counted: bool  # whether the bounds are of the whole numbers at both ends
+    halved: bool  # whether it was looked at as a whole
     bound: Floats  # (distances,), nought where it does not matter any more
 
-    def looked_at(self) -> tuple[list[float], list[tuple[float, float]]]:
-        """Return at which points to count, and between which to bound."""
-        if not self.counted:
-            return [self.low, self.high], [(self.low, self.high)]
+    def parts(self) -> list[tuple[float, float]]:
+        """Return what to look at in its place."""
+        if not self.halved:
+            return [(self.low, self.high)]
         middle = (self.low + self.high) / 2
-        return [middle], [(middle, self.high), (self.low, middle)]
+        return [(middle, self.high), (self.low, middle)]
 
 
 def bound_worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> list[int]:
@@ -600,19 +602,20 @@ def bound_worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> l
     Raises:
         ValueError: it is beyond what can be squared exactly.
     """
-    every, here = np.ones(len(cells), dtype=bool), room.operator()
-    # What is found somewhere is not too large, and what is answered not too small.
-    found = _squares(room, here, here, 0.0, cells, every, grains)
-    answer = found.copy()
-    stated = math.log(room.spread_m2)
+    stated, here = math.log(room.spread_m2), room.operator()
 
     @lru_cache(maxsize=2)  # the ends of a stretch are looked at twice
     def away(point: float) -> Floats:
         return room.operator(math.exp(point))
 
-    def at(point: float) -> Floats:
-        return here if point == stated else away(point)
+    def count(low: float, high: float, wanted: NDArray[np.bool_]) -> Floats:
+        # The high one first: it is the one that the next stretch below this does not need.
+        other, one = (here if point == stated else away(point) for point in (high, low))
+        return _squares(room, one, other, high - low, cells, wanted, grains)
 
+    # What is found somewhere is not too large, and what is answered not too small.
+    found = count(stated, stated, np.ones(len(cells), dtype=bool))
+    answer, counted = found.copy(), {stated: found}
     queue = list(_stretches(room, cells, grains))
     heapq.heapify(queue)
     while queue:
@@ -620,13 +623,22 @@ def bound_worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> l
         wanted = stretch.bound > np.maximum.accumulate(answer)
         if not wanted.any():
             continue
-        points, parts = stretch.looked_at()
-        for point in points:
-            there = at(point)
-            found = np.maximum(found, _squares(room, there, there, 0.0, cells, wanted, grains))
-        for low, high in parts:
-            bound = _squares(room, at(low), at(high), high - low, cells, wanted, grains)
-            done = (bound <= _NEAR * np.maximum.accumulate(found)) | (high - low < _NARROW)
+        for low, high in stretch.parts():
+            ends, narrow = (low, high), high - low < _NARROW
+            bend = math.exp(BENDS * ((high - low) / 2) ** 2)  # squares bend twice as far
+            near = _NEAR * np.maximum.accumulate(found)
+            known = [np.maximum.accumulate(counted[end]) for end in ends if end in counted]
+            if not narrow and any((bend * one > near)[wanted].all() for one in known):
+                # What is sent at one end, bent, is too much already: this is halved anyway.
+                left = np.where(wanted, stretch.bound, 0.0)
+                heapq.heappush(queue, Stretch(-float(left.max()), low, high, True, left))
+                continue
+            bound = count(low, high, wanted)
+            for end in ends:
+                if end not in counted and (bound > _NEAR * np.maximum.accumulate(found)).any():
+                    counted[end] = count(end, end, wanted)
+                    found = np.maximum(found, counted[end])
+            done = (bound <= _NEAR * np.maximum.accumulate(found)) | narrow
             answer = np.maximum(answer, np.where(done, bound, found))
             left = np.where(done, 0.0, bound)
             if left.any():
