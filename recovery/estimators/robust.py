@@ -10,9 +10,9 @@ draws; where the posterior was counted out and the others have hardly a say, it 
 For its band, but there, and for what it says of its own error, the stated world is no likelier
 than all others.
 
-A map says that it is hardly better than a guess where an even one is nearer with more than 18
-chances in 100, or where it is hardly nearer on average: of pure noise the median map is nearer in
-most worlds, by little.
+A map says that it may be hardly better than a guess where, on average over the worlds that are
+possible, it is off by more than six tenths of what an even one is. How often an even one is nearer
+is worse to go by: many sources are near to an even map by themselves, and so are the maps of them.
 
 On the paper's line its mean earth mover's distance is .036 where what is stated is so, and .050,
 .056 and .061 in three groups of kinds of rooms that are not. It says .050, and .055, .060 and
@@ -66,9 +66,11 @@ _DRAWS = 1200
 # Where all others together have less evidence than this share of the stated world's, and that was
 # counted out, it stands alone.
 _HARDLY = 2 / 9
-# A map is hardly better than a guess where an even one is nearer with more than this chance, or
-# where it may be off by more than this share of what an even one may be.
-_GUESS, _NO_BETTER = 0.18, 0.8
+# A map is hardly better than a guess where it may be off by more than this share of what an even
+# one may be. Of 480 maps of 40 kinds, two seeds of `bench_verdict` and scenes as stated, so says
+# that 12 of the 16 that are worse than a guess, and 15 of the 353 that are off by less than four
+# tenths of it; by an even one being nearer in 18 of 100 worlds it was said of 13 and 34.
+_NO_BETTER = 0.6
 # Of each family so many draws say how far off the map is if that is so, and in a plane every tenth
 # of them how far an even map is; of what is likelier than this, where it is so many times as far
 # as the map says; spreads by so much longer or shorter.
@@ -178,13 +180,9 @@ def _say_how_far(drawn: Estimate, apart: dict[str, Apart], chances: dict[str, fl
     weights = [chances[name] for name in warm]
     if not sum(weights):
         return replace(drawn, verdict=_WEAK)
-    means = [
-        (far.mean(), even.mean(), np.mean(far[:: _BLIND if len(far) > len(even) else 1] > even))
-        for far, even in warm.values()
-    ]
-    said, blind, worse = np.average(means, axis=0, weights=weights).tolist()
-    weak = worse > _GUESS or said > _NO_BETTER * blind
-    verdict = _WEAK if weak else Verdict("fits")
+    means = [(far.mean(), even.mean()) for far, even in warm.values()]
+    said, blind = np.average(means, axis=0, weights=weights).tolist()
+    verdict = _WEAK if said > _NO_BETTER * blind else Verdict("fits")
     credible = replace(drawn.credible, expected_error=said, blind_error=blind)
     return replace(drawn, credible=credible, verdict=verdict)
 

@@ -420,24 +420,15 @@ def test_a_map_that_is_hardly_better_than_a_guess_says_so() -> None:
     assert all("guess" in one.sentence for one in loud)
 
 
-@pytest.mark.parametrize("every", [1, 10], ids=["line", "plane"])
-def test_a_map_is_weak_where_an_even_one_may_well_be_nearer(every: int) -> None:
-    """In 18 of 100 likely worlds, or where it is hardly farther off in all of them.
+def test_a_map_is_weak_where_it_may_be_off_by_six_tenths_of_an_even_one() -> None:
+    """On average over the worlds, each as likely as it is."""
+    drawn, even = estimate("robust", seen_of(0)), np.ones(10)
 
-    In a plane an even map is held against every tenth world alone.
-    """
-    drawn, even = estimate("robust", seen_of(0)), np.ones(100)
-    sure = np.full(100, 0.1), even
-
-    def level(nearer: int, mean: float = 0.1) -> str:
-        far = np.full(100 * every, mean)
-        far[: nearer * every : every] = 1.01
-        other = {"walls": sure} if nearer else {}
-        apart = {"stated": (far, even)} | other
+    def level(mean: float) -> str:
+        apart = {"stated": (np.full(100, mean), even), "walls": (np.full(100, 0.1), even)}
         return robust._say_how_far(drawn, apart, {"stated": 0.5, "walls": 0.5}).verdict.level
 
-    assert [level(nearer) for nearer in (35, 37)] == ["fits", "weak"]
-    assert [level(0, mean) for mean in (0.79, 0.81)] == ["fits", "weak"]
+    assert [level(mean) for mean in (1.09, 1.11)] == ["fits", "weak"]
 
 
 def test_a_map_that_is_even_for_the_most_part_names_the_places_that_stand_out() -> None:
