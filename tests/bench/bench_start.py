@@ -43,7 +43,9 @@ def main() -> None:
         conf = str(folder / "broker" / "mosquitto.conf")
         stack.callback(Process(["mosquitto", "-c", conf], folder, "broker.log").stop)
         time.sleep(1)
-        devices = load(folder, {"port": port, "rate": 100, "seconds": 1, "tick_ms": 100}, receipts=True)
+        devices = load(
+            folder, {"port": port, "rate": 100, "seconds": 1, "tick_ms": 100}, receipts=True
+        )
         stack.callback(devices.stop)
         serve = [*HEATVEIL, "serve", "--config", "gateway.toml"]
         stack.callback(Process(serve, folder, "gateway.log").stop)
