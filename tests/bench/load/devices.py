@@ -1,8 +1,9 @@
 """Devices on the wire alone: each has its own TLS link, password, keys and subscriptions.
 
 Run by `bench_service.py`: `python tests/bench/load/devices.py '{...}'`, in the folder of a site.
-They hear each Round as real ones do, and answer it a tick later (`edge.net.ticker`) and at the pace
-asked, with frames that their keys have signed. What they read is noise already, so there is nothing to veil and no device code runs.
+They hear each Round as real ones do, and answer it a tick later (`edge.net.ticker`) and at the
+pace asked, with frames that their keys have signed. What they read is noise already, so there is
+nothing to veil and no device code runs.
 When a reading is on its way and when its receipt is there is taken down for each. Bounded in time;
 it speaks to this machine alone.
 """
