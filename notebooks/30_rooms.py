@@ -15,21 +15,18 @@
 # # Rooms: what the model leaves out, and what that costs
 # The map rests on a kernel, and so does the noise. A real room is never that kernel. Here is what
 # is missing, how far the map goes wrong for it, how much privacy it costs, and what three real
-# offices say. In three lines, all printed below:
+# offices said. In three lines:
 #
 # - Walls or a spread that are not what they are believed to be put the best map four to five times
 #   as far off (.022 of the corridor becomes .090 and .114), and more epsilon does not mend it.
 # - They cost privacy too: epsilon 1 becomes 1.5 to 2.2 by one mistake, 3.7 by two.
-# - Fitted to recordings, a room's figures foretell other days with .51 to .69 of the error of
+# - Fitted to recordings, a room's figures foretold other days with .51 to .69 of the error of
 #   holding the last value.
 #
 # *Spread* is diffusivity times time; *l1* is the least heat that explains the readings, and
 # *posterior* what `auto` begins with; both are told in `10_estimators`.
 
 # %%
-import os
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -229,74 +226,19 @@ assert cold >= insulated
 # %% [markdown]
 # ## Three real offices
 # 144 recordings with one or two people coming and going (Morgner and others, *Privacy
-# Implications of Room Climate Data*, ESORICS 2017). Fitted on every other day are a capacity, a
-# store, the exchange between them, mixing, the door, how far a trend lasts, and where people are
-# on the mean, for nobody wrote that down. The days between are forecast: known are the readings
-# until somebody comes in, and how many are there and what they do.
-
-# %%
-kept = [os.environ.get("HEATVEIL_DATA"), "../shared/data", "../../shared/data"]
-folders = [Path(folder) / "thermal" for folder in kept if folder]
-folder = next((one for one in folders if (one / "room_climate.npz").is_file()), None)
-if folder is None:
-    print("The recordings are not here; set HEATVEIL_DATA to the folder that holds thermal/.")
-else:
-    from physics.recorded.experiments import read_room_climate
-    from physics.recorded.fitting import (
-        alternate_days,
-        compare_with_peer,
-        fit_room,
-        forecast,
-        measure_forecast_errors,
-    )
-    from physics.recorded.warming import effective_capacity
-
-    halves = {room: alternate_days(found) for room, found in read_room_climate(folder).items()}
-    fits = {room: fit_room(first) for room, (first, _) in halves.items()}
-
-    one = next(one for one in halves["A"][1] if len(one.power_w) > 350)
-    colours = [f"C{node}" for node in range(len(one.places_m))]
-    minutes = one.since_s / 60
-    figure, frame = plt.subplots(figsize=(8, 3.5))
-    for told, measured, colour in zip(
-        forecast(fits["A"], one), one.warming_k, colours, strict=True
-    ):
-        frame.plot(minutes, measured, color=colour, alpha=0.5)
-        frame.plot(minutes, told, "--", color=colour)
-    frame.set(xlabel="minutes since somebody came in", ylabel="warming, K")
-    frame.set_title(f"office A, {one.day}: four thermometers and their forecast (dashed)")
-    plt.show()
-
-    print("room   capacity: at once [95 %]      an hour   mixing m2/s [95 %]")
-    for room, fitted in fits.items():
-        low, high = fitted.intervals["capacity_factor"]
-        least, most = fitted.intervals["mixing_m2_per_s"]
-        print(
-            f"{room:4s}{fitted.warming.capacity_factor:15.1f} [{low:.1f}, {high:.1f}]"
-            f"{effective_capacity(fitted.warming, 3600):14.0f}"
-            f"{fitted.warming.mixing_m2_per_s:12.3f} [{least:.3f}, {most:.3f}]"
-        )
-    rows = {room: measure_forecast_errors(fits[room], held) for room, (_, held) in halves.items()}
-    for peer in ("last", "slope"):
-        for room, row in rows.items():
-            beside = compare_with_peer(row, peer)
-            print(
-                f"forecast {room}: {row['model'].mean():.3f} K, {peer:6s}"
-                f"{beside.peer_k:.3f} K: {beside.ratio:.2f} of it "
-                f"[{beside.low:.2f}, {beside.high:.2f}], won {beside.won:.0%}"
-            )
-    assert all(compare_with_peer(row, "last").ratio < 0.9 for row in rows.values())
-
-# %% [markdown]
-# So the model earns its keep: on days it has never seen its error is a little over half of the
-# last value's. And where it does not:
+# Implications of Room Climate Data*, ESORICS 2017) were fitted once, those of every other day, by
+# a box that mixes, loses heat and passes it to a store (commit 34d1eec5, `physics/recorded`). Days
+# between were forecast from the readings before somebody came in and from who was there. Capacity
+# is in that of bare air, mixing in m²/s, and what forecasts are off is in K:
 #
-# - in office C the forecast's interval ends at 1.00: fifteen recordings of little warming do not
-#   settle it;
-# - whether the door stood open made no difference that these days could show, and no window was
-#   ever open;
-# - mixing is known to a factor of two or three in A, of ten or more in B and C; the store of the
-#   walls in B and C hardly at all. The table of privacy says what such factors cost, so plan for
-#   the ends of the intervals. `physics/recorded/experiments` and `physics/recorded/fitting` do the
-#   same for a room of your own. What a room file calls mixing is that of bare air: it is the
-#   fitted one times the capacity.
+# | office | at once | an hour | mixing | forecast | last value held |
+# | --- | --- | --- | --- | --- | --- |
+# | A | 2.2 (1.3 to 3.6) | 10 | .006 (.004 to .009) | .097 | .192 |
+# | B | 2.3 (1.7 to 3.1) | 5 | .032 (.008 to .122) | .090 | .152 |
+# | C | 2.8 (1.9 to 4.1) | 14 | .015 (.004 to .049) | .041 | .060 |
+#
+# So heat foretells other days with .51 to .69 of the error of holding the last value. And where it
+# does not: in C the ratio's interval ends at 1.00; whether the door stood open made no difference
+# that these days could show; mixing is known to a factor of two or three in A, of ten or more in B
+# and C. The table of privacy says what such factors cost, so plan for the ends of the intervals.
+# What a room file calls mixing is that of bare air: it is the fitted one times the capacity.

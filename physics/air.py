@@ -15,13 +15,11 @@ class Activity:
         latent_w: what leaves with moisture and warms nothing before it condenses, in watts.
         convective: the share of the sensible heat that warms the air at once, in nearly still
             air; the rest is radiated and warms walls and furniture first.
-        convective_moving: the same share where air moves fast, by fans or by walking.
     """
 
     sensible_w: float
     latent_w: float
     convective: float
-    convective_moving: float
 
     @property
     def air_w(self) -> float:
@@ -30,17 +28,17 @@ class Activity:
 
 
 # Source: ASHRAE Handbook of Fundamentals (SI) 2009 and 2013, Chapter 18, Table 1, adjusted for
-# men, women and children as usual there. Its radiant shares are given by group of rows: 60 and
-# 27 per cent where people sit, 58 and 38 where they stand or stroll, 49 and 35 at light work, 54
-# and 19 at heavy work, for low and for high air velocity.
+# men, women and children as usual there. Its radiant shares at low air velocity are given by group
+# of rows: 60 per cent where people sit, 58 where they stand or stroll, 49 at light work, 54 at
+# heavy work.
 ACTIVITIES: dict[str, Activity] = {
-    "seated": Activity(70.0, 35.0, 0.40, 0.73),  # in a theatre, at night
-    "office": Activity(70.0, 45.0, 0.40, 0.73),  # seated, very light work
-    "active": Activity(75.0, 55.0, 0.42, 0.62),  # moderately active office work
-    "standing": Activity(75.0, 55.0, 0.42, 0.62),  # light work, strolling: a shop
-    "strolling": Activity(75.0, 70.0, 0.42, 0.62),  # walking and standing: a bank
-    "walking": Activity(110.0, 185.0, 0.51, 0.65),  # at 4.8 km/h
-    "dancing": Activity(90.0, 160.0, 0.51, 0.65),
-    "heavy": Activity(170.0, 255.0, 0.46, 0.81),
-    "athletics": Activity(210.0, 315.0, 0.46, 0.81),
+    "seated": Activity(70.0, 35.0, 0.40),  # in a theatre, at night
+    "office": Activity(70.0, 45.0, 0.40),  # seated, very light work
+    "active": Activity(75.0, 55.0, 0.42),  # moderately active office work
+    "standing": Activity(75.0, 55.0, 0.42),  # light work, strolling: a shop
+    "strolling": Activity(75.0, 70.0, 0.42),  # walking and standing: a bank
+    "walking": Activity(110.0, 185.0, 0.51),  # at 4.8 km/h
+    "dancing": Activity(90.0, 160.0, 0.51),
+    "heavy": Activity(170.0, 255.0, 0.46),
+    "athletics": Activity(210.0, 315.0, 0.46),
 }
