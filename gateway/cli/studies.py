@@ -45,9 +45,6 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes at work at once; left out, all cores.")
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="A dask scheduler instead, tcp://...")
-    ] = None,
     folder: Annotated[
         Path, typer.Option(help="Where a picture and all values of each figure are kept.")
     ] = Path("reproduced"),
@@ -77,7 +74,7 @@ def reproduce(
     make_folder(folder)
     if window is not None:
         points = _cut_window(points, window, folder)
-    order = RunOptions(trials, seed, quick, points, jobs or os.cpu_count() or 1, cluster)
+    order = RunOptions(trials, seed, quick, points, jobs or os.cpu_count() or 1)
     if points is not None:
         read_square(points)
         people = any(STAND_IN in one.settings for one in asked)  # figures of gazes have persons

@@ -1,20 +1,18 @@
-"""Runs of figures on an executor, and the tables of values that they leave, a folder a figure.
+"""Runs of figures on all cores, and the tables of values that they leave, a folder a figure.
 
 A run is told everything by its Task, its chance included, so a figure is the same to the last
 digit wherever its runs were made and in whichever order they ended. Every second's worth of runs
-is a file of its own, Parquet where pyarrow is installed; what an earlier order has left there, by
-the same code and under the same settings, is not computed again.
+is a CSV of its own; what an earlier order has left there, by the same code and under the same
+settings, is not computed again.
 """
 
 import csv
-import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
-    CancelledError,
     Executor,
     Future,
     ProcessPoolExecutor,
@@ -25,7 +23,6 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -36,7 +33,6 @@ from .figures import Figure, Finding, Results, Task, Value, load_figures
 from .picture import draw_panels
 
 Played: TypeAlias = dict[Task, list[Value]]
-Losses: TypeAlias = tuple[type[Exception], ...]
 
 _SETTINGS = ("code", "seed", "scale", "points", "place", "run")
 _ROOT = Path(__file__).parents[3]
@@ -57,7 +53,6 @@ class RunOptions:
         quick: fewer runs, people and places, as each figure says.
         points: a file of people in the place of the made city.
         jobs: processes at work at once.
-        cluster: the address of a scheduler of dask.distributed instead.
     """
 
     trials: int | None = None
@@ -65,7 +60,6 @@ class RunOptions:
     quick: bool = False
     points: Path | None = None
     jobs: int = 1
-    cluster: str | None = None
 
 
 def make_figures(
@@ -74,8 +68,8 @@ def make_figures(
     """Yield each figure when its last run is in, its table and its picture being written.
 
     Raises:
-        OperatorFault: a place cannot be written to, the cluster is
-            not there or went away. What was written before stays.
+        OperatorFault: a place cannot be written to, or processes died. What was written before
+            stays.
     """
     points = str(order.points.resolve()) if order.points else ""
     _content.cache_clear()  # the file may be another than last time
@@ -99,7 +93,7 @@ def make_figures(
             panels = results_of.make_panels(figure.across, figure.up)
             write_all(
                 {
-                    folder / f"{figure.name}.csv": partial(_write, _rows(played), ".csv"),
+                    folder / f"{figure.name}.csv": partial(_write, _rows(played)),
                     folder / f"{figure.name}.png": partial(
                         draw_panels, f"{figure.name}: {figure.claim}", panels
                     ),
@@ -116,8 +110,8 @@ def make_figures(
             stage(f"{name}: {done} of {total} runs, about {minutes:.0f} min left")
 
 
-def run_tasks(tasks: Sequence[Task]) -> tuple[str, Played]:
-    """Return `hash_code`, and the values of the first of some runs: a second's worth.
+def run_tasks(tasks: Sequence[Task]) -> Played:
+    """Return the values of the first of some runs: a second's worth.
 
     A run of a few milliseconds would take longer to hand over than to make.
     """
@@ -126,40 +120,40 @@ def run_tasks(tasks: Sequence[Task]) -> tuple[str, Played]:
         played[task] = list(load_figures()[task.figure].work(task))
         if time.monotonic() >= until_s:
             break
-    return hash_code(), played
+    return played
 
 
 def run_all_tasks(tasks: Sequence[Task], order: RunOptions) -> Iterator[Played]:
     """Yield every run with its values, some of one figure at a time, as they end.
 
     Raises:
-        OperatorFault: processes, or the cluster, were lost again and again.
+        OperatorFault: processes were lost again and again.
     """
     left = dict.fromkeys(tasks)
     for _ in range(_ATTEMPTS):
         if not left:
             return
-        with _executor(order) as (executor, hands, losses):
+        many = 2 * order.jobs if order.jobs > 1 else 1
+        with _open_executor(order.jobs) as executor:
             queue, running = deque(left), dict[Future[Any], list[Task]]()
             try:
                 while queue or running:
-                    while queue and len(running) < (many := hands()):
+                    while queue and len(running) < many:
                         some = _take(queue, many)
                         running[executor.submit(run_tasks, some)] = some
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         some = running.pop(future)
-                        theirs, played = future.result()
-                        _check_code(theirs)
+                        played = future.result()
                         queue.extendleft(task for task in reversed(some) if task not in played)
                         for task in played:
                             del left[task]
                         yield played
-            except losses:
+            except BrokenExecutor:
                 continue  # whoever was lost, the runs that are left are begun anew
     if left:
         raise OperatorFault(
             f"the worker processes died {_ATTEMPTS} times with {len(left)} runs left; finished "
-            "runs are kept. Check memory and the cluster, and give the same command again"
+            "runs are kept. Check memory, and give the same command again"
         )
 
 
@@ -183,54 +177,14 @@ class _Here(Executor):
 
 
 @contextmanager
-def _executor(order: RunOptions) -> Iterator[tuple[Executor, Callable[[], int], Losses]]:
-    """Give what plays runs, how many lots at once now, and what it raises where some was lost."""
-    losses = (BrokenExecutor, CancelledError, OSError)
-    if order.cluster is None:
-        # Forking a process that has threads may hang it.
-        executor = (
-            ProcessPoolExecutor(order.jobs, mp_context=get_context("spawn"))
-            if order.jobs > 1
-            else _Here()
-        )
-        try:
-            yield executor, lambda: 2 * order.jobs if order.jobs > 1 else 1, losses
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
-        return
+def _open_executor(jobs: int) -> Iterator[Executor]:
+    # Forking a process that has threads may hang it.
+    spawn = get_context("spawn")
+    executor = ProcessPoolExecutor(jobs, mp_context=spawn) if jobs > 1 else _Here()
     try:
-        from distributed import Client, KilledWorker
-    except ImportError as fault:
-        raise OperatorFault(
-            f"--cluster {order.cluster} came but dask.distributed, which it needs, is not "
-            "installed here. Install it: pip install -e '.[cluster]' in heatveil's checkout, or "
-            "leave --cluster out to compute on this machine"
-        ) from fault
-    # Its pages of a lost connection would hide the one sentence that says what to do.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
-    try:
-        client = Client(order.cluster, timeout="5s")
-    except (OSError, ValueError) as fault:
-        raise OperatorFault(
-            f"--cluster {order.cluster} came but no scheduler answers there ({fault}). Start one "
-            "with dask scheduler, and workers with the same heatveil, and run this again: "
-            "finished runs are kept"
-        ) from fault
-    with client:
-
-        def hands() -> int:  # workers come and go
-            return max(1, 2 * sum(client.ncores().values()))
-
-        yield client.get_executor(pure=False, retries=_ATTEMPTS), hands, (*losses, KilledWorker)
-
-
-def _check_code(theirs: str) -> None:
-    if theirs != hash_code():
-        raise OperatorFault(
-            "a worker of the cluster has another version of heatveil or of a library than this "
-            "machine, so that the figure would mix two. Install the same versions there and run "
-            "this again: finished runs are kept"
-        )
+        yield executor
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
 
 
 @lru_cache(maxsize=1)
@@ -268,49 +222,33 @@ def _rows(played: Mapping[Task, Sequence[Value]]) -> list[dict[str, Any]]:
 
 def _keep(folder: Path, played: Played) -> None:
     """Add runs to the folder of their figure, as a file that is whole or not there."""
-    ending = ".parquet" if find_spec("pyarrow") else ".csv"
-    rows = _rows(played)
     first = " ".join(map(str, _settings(next(iter(played))).values()))
     make_folder(folder)
-    name = sha256(first.encode()).hexdigest()[:16] + ending
-    write_all({folder / name: partial(_write, rows, ending)})
+    name = sha256(first.encode()).hexdigest()[:16] + ".csv"
+    write_all({folder / name: partial(_write, _rows(played))})
 
 
-def _write(rows: Sequence[dict[str, Any]], ending: str, path: Path) -> None:
-    if ending == ".csv":
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
-        return
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    parquet.write_table(pa.Table.from_pylist(rows), path)
-
-
-def _read_rows(path: Path) -> list[dict[str, Any]]:
-    if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
-    from pyarrow import parquet
-
-    found: list[dict[str, Any]] = parquet.ParquetFile(path).read().to_pylist()
-    return found
+def _write(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def _read_known(folder: Path, tasks: Sequence[Task]) -> Played:
     """Return the runs of these that a folder holds."""
     by_words = {tuple(map(str, _settings(task).values())): task for task in tasks}
     found = Played()
-    for path in sorted([*folder.glob("[!.]*.csv"), *folder.glob("[!.]*.parquet")]):
+    for path in sorted(folder.glob("[!.]*.csv")):
         try:
-            for row in _read_rows(path):
-                task = by_words.get(tuple(str(row[name]) for name in _SETTINGS))
-                if task is not None:
-                    value = Value(row["panel"], row["line"], float(row["at"]), float(row["value"]))
-                    found.setdefault(task, []).append(value)
-        except (ImportError, OSError, ValueError, KeyError) as fault:
+            with path.open(newline="", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    task = by_words.get(tuple(row[name] for name in _SETTINGS))
+                    if task is not None:
+                        at, value = float(row["at"]), float(row["value"])
+                        one = Value(row["panel"], row["line"], at, value)
+                        found.setdefault(task, []).append(one)
+        except (OSError, ValueError, KeyError) as fault:
             raise OperatorFault(
                 f"{path} cannot be read as a table of earlier runs ({fault}) and is not "
                 "overwritten. Move it away, or give another --folder"
