@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from edge.core.records import Round
+from edge.mechanisms.footprint import Table
 
 from .peers import check_cells, check_histogram
 
@@ -49,66 +50,36 @@ def make_footprint(round: Round) -> Footprint:
     """Return the arrays of a disk Round.
 
     Raises:
-        ValueError: a Round of another mechanism, one whose eighth does not end where its
-            params do, with a weight beyond near or below far, or whose weights add up to more
-            than 63 bits hold.
+        ValueError: a Round of another mechanism, one that a device refuses, or one whose weights
+            add up to more than 63 bits hold.
     """
     if round.mechanism != "disk":
         raise ValueError(
             f"the Round is of the mechanism {round.mechanism!r} but a crowd answers disk Rounds: "
             "other params mean something else. Give a Round planned by recovery.disk."
         )
-    reach, far, near = round.params[:3]
-    columns, rows = round.grid.shape
-    reach_y, reach_x = reach * (rows > 1), reach * (columns > 1)
-    eighth = _eighth(reach, near, list(round.params[5:]))
-    if not 0 < far <= min(eighth.values()) <= max(eighth.values()) <= near:
+    law = Table(round)
+    if law.total >= _WHOLE_MAX:
         raise ValueError(
-            f"the Round's weights go from {min(eighth.values())} to {max(eighth.values())} but "
-            f"must lie between far, {far}, and near, {near}: a device refuses others, so no "
-            "crowd answers them. Plan it again."
+            f"the Round's weights add up to {law.total} but a crowd draws whole numbers below "
+            "2**63, or its law would be rounded. Plan with a smaller weight for far cells."
         )
-    total = 0
-    weights = np.zeros((2 * reach_y + 1, 2 * reach_x + 1), np.int64)
-    for dy in range(-reach_y, reach_y + 1):
-        for dx in range(-reach_x, reach_x + 1):
-            weight = eighth.get((max(abs(dx), abs(dy)), min(abs(dx), abs(dy))), 0)
-            total += weight - far if weight else 0
-            if total >= _WHOLE_MAX:
-                raise _too_heavy(total)
-            weights[reach_y + dy, reach_x + dx] = weight
-    domain = np.zeros((rows + 2 * reach_y, columns + 2 * reach_x), np.bool_)
+    columns, rows = round.grid.shape
+    weights = np.zeros((2 * law.reach_y + 1, 2 * law.reach_x + 1), np.int64)
+    for y, (end, full, at) in enumerate(zip(law.ends, law.fulls, law.at, strict=True)):
+        for x in range(y, end + 1):
+            weight = law.near if x - y < full else round.params[at + x - y - full]
+            for right, down in {(x, y), (y, x)}:
+                if right <= law.reach_x and down <= law.reach_y:
+                    places = np.ix_(
+                        law.reach_y + np.array([-down, down]),
+                        law.reach_x + np.array([-right, right]),
+                    )
+                    weights[places] = weight
+    domain = np.zeros((law.rows, law.columns), np.bool_)
     for y, x in np.argwhere(weights):
         domain[y : y + rows, x : x + columns] = True
-    total += far * int(domain.sum())
-    if total >= _WHOLE_MAX:
-        raise _too_heavy(total)
-    return Footprint(weights, domain, far, total)
-
-
-def _eighth(reach: int, near: int, runs: list[int]) -> dict[tuple[int, int], int]:
-    """Return the weight at each (x, y) with 0 <= y <= x that the runs tell of."""
-    weights: dict[tuple[int, int], int] = {}
-    y = at = 0
-    while at + 2 <= len(runs):
-        full, parts = runs[at : at + 2]
-        told = [near] * full + runs[at + 2 : at + 2 + parts]
-        at += 2 + parts
-        weights.update({(y + step, y): weight for step, weight in enumerate(told)})
-        y += 1
-    if at != len(runs) or max((x for x, _ in weights), default=-1) != reach:
-        raise ValueError(
-            f"the Round's weights take {at} numbers and it has {len(runs)}, or they do not reach "
-            f"{reach} cells; both must agree, or devices read them otherwise. Plan it again."
-        )
-    return weights
-
-
-def _too_heavy(total: int) -> ValueError:
-    return ValueError(
-        f"the Round's weights add up to {total} or more but a crowd draws whole numbers below "
-        "2**63, or its law would be rounded. Plan with a smaller weight for far cells."
-    )
+    return Footprint(weights, domain, law.far, law.total)
 
 
 # So many users at a time: what is drawn for them stays in the processor's cache.

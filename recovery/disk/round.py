@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from edge.core.records import Guarantee, Round
 from edge.core.wire import MAC_BYTES, ROUND_BYTES, round_body
 from edge.mechanisms.disk import NAME, outer
-from edge.mechanisms.footprint import exp_floor
+from edge.mechanisms.footprint import Table, exp_floor
 
 from ..noise import epsilon_of_report
 from .footprint import compute_shares
@@ -33,7 +33,6 @@ Weights = NDArray[np.int64] | NDArray[np.object_]
 
 FINEST, FINE = 32, 16  # powers of two that the smallest weight may be, and nothing shows
 _POWERS = [1 << power for power in range(FINEST, FINE - 1, -1)]
-_HEAD = 5  # params before the octant
 _NUMBER = (1 << 48) - 1  # the largest that a Round may bear: it must fit into the message too
 
 
@@ -97,22 +96,12 @@ def octant_of(round: Round) -> Iterator[tuple[int, int, int]]:
     """Yield x, y and the weight of each cell 0 <= y <= x of the footprint.
 
     Raises:
-        ValueError: the params are cut short or hold no whole rows.
+        ValueError: a device refuses the Round.
     """
-    near, rest = round.params[2], round.params[_HEAD:]
-    at = y = 0
-    while at < len(rest):
-        full, parts = (*rest[at : at + 2], -1)[:2]
-        weights = (near,) * full + tuple(rest[at + 2 : at + 2 + parts])
-        if parts < 0 or full < 0 or len(weights) != full + parts:
-            raise ValueError(
-                f"row {y} of round {round.number}'s footprint is cut short but must say how many "
-                "cells weigh most, how many less, and what those weigh: the channel cannot be "
-                "known. Take the round that was planned"
-            )
-        for x, weight in enumerate(weights, y):
-            yield x, y, weight
-        at, y = at + 2 + parts, y + 1
+    law = Table(round)
+    for y, (end, full, at) in enumerate(zip(law.ends, law.fulls, law.at, strict=True)):
+        for x in range(y, end + 1):
+            yield x, y, law.near if x - y < full else round.params[at + x - y - full]
 
 
 def weights_of(round: Round) -> Weights:
@@ -150,10 +139,7 @@ def domain_of(round: Round) -> NDArray[np.bool_]:
 
 def total_of(round: Round) -> int:
     """Return what all weights add to, the same for every cell."""
-    far = round.params[1]
-    footprint = weights_of(round)
-    cells = int((footprint != 0).sum())
-    return far * int(domain_of(round).sum()) + int(footprint.sum()) - far * cells
+    return int(Table(round).total)
 
 
 def explain_query_refusal(query: Query, round: Round) -> str:
