@@ -27,9 +27,9 @@ from edge.mechanisms.disk import NAME as NAME
 from edge.mechanisms.disk import outer
 
 from ..fields import check_releases
-from ..maps.guarantee import LAST_PLACE, REPORTS, TOGETHER, describe_window, make_pure
+from ..maps.guarantee import promise_reports
 from ..maps.heatmap import UNANSWERED, Heatmap, Unresolved, Verdict
-from ..maps.sentence import Wording, join_sentences
+from ..maps.sentence import Wording
 from ..noise import epsilon_of_report
 from .channel import channel_of
 from .query import Query as Query
@@ -66,16 +66,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
 
 def promise(query: Query) -> Guarantee:
     """Return what the reports of this query promise; true of the whole numbers really drawn."""
-    plural = "s" * (query.readings > 1)
-    reports = REPORTS(n=query.readings, s=plural)
-    return make_pure(
-        query.epsilon,
-        epsilon_of_report(query),
-        neighbours=_NEIGHBOURS,
-        trust=_TRUST,
-        unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
-        unprotected=join_sentences((_UNPROTECTED, LAST_PLACE if query.window_h else ""), by=""),
-    )
+    return promise_reports(query, _NEIGHBOURS, _TRUST, _UNPROTECTED)
 
 
 def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:

@@ -5,11 +5,12 @@ import math
 import re
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
+from typing import Any
 
 from edge.core.records import Guarantee as Guarantee
 
-from ..noise import Ratio, reduce_ratio
-from .sentence import Sentence, Wording
+from ..noise import Ratio, epsilon_of_report, reduce_ratio
+from .sentence import Sentence, Wording, join_sentences
 
 # Said here and not beside the record, for a board has no room for it.
 Guarantee.__doc__ = """What a release promises.
@@ -61,6 +62,19 @@ def describe_window(hours: int, answers: str, unit: str) -> str:
     if not hours:
         return _LIFE(answers=answers)
     return _WINDOW(hours=hours, unit=unit, answers=answers)
+
+
+def promise_reports(query: Any, neighbours: str, trust: str, unprotected: str) -> Guarantee:
+    """Return the promise of a query whose epsilon all reports of a device share evenly."""
+    reports = REPORTS(n=query.readings, s="s" * (query.readings > 1))
+    return make_pure(
+        query.epsilon,
+        epsilon_of_report(query),
+        neighbours=neighbours,
+        trust=trust,
+        unit=TOGETHER(window=describe_window(query.window_h, reports, "epsilon")),
+        unprotected=join_sentences((unprotected, LAST_PLACE if query.window_h else ""), by=""),
+    )
 
 
 def get_window_h(guarantee: Guarantee) -> int:
