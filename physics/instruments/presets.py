@@ -186,23 +186,6 @@ _ALL = (
         },
     ),
     Preset(
-        "climate-node",
-        step=Fraction(1, 100),
-        noise_sd_k=0.0037,
-        accuracy_k=0.1,
-        drift_k=0.008,
-        lag_s=10.0,
-        conversion_s=4.0,
-        sources={
-            "step": "the recorded files of Morgner et al. 2017: hundredths of a degree",
-            "noise_sd_k": "measured there: 0.0059 K between readings, less step and drift",
-            "accuracy_k": "assumed",
-            "drift_k": "measured there: 0.008 K about a parabola, in 10 to 35 minutes",
-            "lag_s": _MOUNT,
-            "conversion_s": "measured there: a reading every 4 s",
-        },
-    ),
-    Preset(
         "grideye",
         step=Fraction(1, 4),
         noise_sd_k=0.26,

@@ -146,16 +146,6 @@ def test_the_world_decides_what_is_seen_and_not_how_it_is_veiled() -> None:
     assert [opened(device, third.answer(device.name, asked))[1] for device in who] != one
 
 
-def test_the_converter_counts_before_the_veil_is_drawn() -> None:
-    """A step of 1/16 K is 64 grains of 1/1024 K: under the noise only whole steps lie."""
-    who = owned(10)
-    plan, asked = message(who, step=64)
-    virtual = fleet(who, PointSensors(sensor_places((10,), GRID), 0.02, Fraction(1, 16)))
-    frame = virtual.answer("node-4", asked)
-
-    assert seen(who[4], plan, frame)[0] % 64 == 0
-
-
 @pytest.mark.parametrize(
     ("step", "planned", "answered"),
     [
@@ -322,15 +312,6 @@ def test_the_noise_of_a_sensor_is_never_credited_to_privacy(name: str) -> None:
     assert params._replace(low=0, high=0) == Params(*clean.params)._replace(low=0, high=0)
 
 
-def test_a_coarser_converter_is_charged_for() -> None:
-    """The negative control of the test above: what does cost privacy changes the Round."""
-    finer = planned(replace(QUERY, step=find_preset("tmp117").step))
-
-    assert Params(*finer.params).variance * 4.0 ** -Params(*finer.params).exponent < (
-        Params(*planned(QUERY).params).variance * 4.0 ** -Params(*planned(QUERY).params).exponent
-    )
-
-
 def test_a_device_is_held_to_what_both_of_its_converters_show() -> None:
     """As the driver of such a sensor says it; grains are made of its own counts all the same."""
     one = replace(find_preset("mlx90641"), drop_out=0.0)
@@ -341,21 +322,6 @@ def test_a_device_is_held_to_what_both_of_its_converters_show() -> None:
     fleet.set_temperatures(np.full(192, 2.0))
     read = fleet.read("node-0", SimpleNamespace(exponent=8))
     assert np.mean(read) == pytest.approx(2 * 256, rel=0.1)
-
-
-def test_sensors_move_no_further_than_the_temperatures_did_and_a_step() -> None:
-    """Lag, offsets, drift and noise alike in two worlds: the count follows what it was shown."""
-    one = replace(EYE, lag_s=5.0)
-    world = np.random.default_rng(11)
-    here = world.random((50, 64))
-    there = here + world.uniform(-0.6, 0.6, (50, 64))
-    times = np.arange(50.0)
-    counts = [
-        np.array(Instruments(one, 64, np.random.default_rng(2)).record(times, shown))
-        for shown in (here, there)
-    ]
-
-    assert np.abs(counts[0] - counts[1]).max() <= -(-0.6 // 0.25)
 
 
 def test_a_device_answers_with_all_its_readings_or_not_at_all() -> None:

@@ -302,35 +302,3 @@ def test_logged_frames_go_missing_at_the_preset_s_rate(data: Path) -> None:
     share = float((frames == 0).any(axis=1).mean())
 
     assert share / 2 < find_preset("grideye").drop_out < 2 * share
-
-
-def test_a_node_in_an_empty_office_is_as_noisy_as_the_preset_says(data: Path) -> None:
-    """From reading to reading, and about a parabola over a stretch that nobody was there."""
-    with np.load(data / "thermal" / "room_climate.npz") as kept:
-        room = {
-            name: kept[name].astype(np.int64)
-            for name in ("loc", "meas", "node", "occ", "t_ms", "temp_cC")
-        }
-    which = (room["loc"] * 256 + room["meas"]) * 256 + room["node"]
-    order = np.lexsort((room["t_ms"], which))
-    which, nobody = which[order], room["occ"][order] == 0
-    at_s, warm = room["t_ms"][order] / 1000, room["temp_cC"][order] / 100
-    ends = np.flatnonzero((np.diff(which) != 0) | (np.diff(nobody.astype(int)) != 0)) + 1
-    quick, slow = [], []
-    for part in np.split(np.arange(len(which)), ends):
-        if nobody[part[0]] and len(part) >= 100:
-            quick.append(np.diff(warm[part]).std() / 2**0.5)
-            slow.append(_about_a_parabola(at_s[part], warm[part]))
-    made = counted(find_preset("climate-node"), np.arange(0, 1200.0, 4), 64)
-    made_slow = [_about_a_parabola(np.arange(0, 1200.0, 4), column) for column in made.T]
-
-    assert len(quick) == 880
-    assert np.median(np.diff(made, axis=0).std(axis=0)) / 2**0.5 == pytest.approx(
-        np.median(quick), rel=0.1
-    )
-    assert np.median(made_slow) == pytest.approx(np.median(slow), rel=0.2)
-
-
-def _about_a_parabola(at_s: np.ndarray, warm: np.ndarray) -> float:
-    hours = (at_s - at_s[0]) / 3600
-    return float((warm - np.polyval(np.polyfit(hours, warm, 2), hours)).std())

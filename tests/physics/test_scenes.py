@@ -63,15 +63,6 @@ def test_the_nearest_grain_is_exact_and_a_tie_goes_up(reading: float, grain: int
     assert to_grains([reading], 0) == (int(reading) if grain is None else grain,)
 
 
-def test_a_change_of_the_truth_is_at_most_one_grain_more_than_its_size() -> None:
-    """Rounding two readings apart by d grains never takes them more than ceil(d) apart."""
-    world = np.random.default_rng(4)
-    here, move = world.random(500), world.random(500) - 0.5
-    apart = np.abs(np.subtract(to_grains(here + move, 6), to_grains(here, 6)))
-
-    assert (apart <= np.ceil(np.abs(move) * 64 + 1e-9)).all()
-
-
 def test_noise_has_the_size_that_was_asked_for_and_comes_from_the_world() -> None:
     """The same world gives the same noise, and only there it is drawn."""
     sensors = PointSensors(np.zeros(20000), noise_sd=0.026)

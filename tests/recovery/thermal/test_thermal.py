@@ -73,13 +73,6 @@ def test_a_round_holds_whole_numbers_and_the_whole_promise() -> None:
     assert "local" in promise.trust
 
 
-def test_a_converter_that_is_finer_than_a_grain_is_planned_as_one_grain() -> None:
-    """Where none is named; a device with a step refuses a Round that was planned for nought."""
-    made = plan(LINE, ())
-
-    assert Params(*made.params).step == 1
-
-
 def test_rounds_end_after_the_readings_asked_for() -> None:
     """Each later round is the same but for its number, so each costs the same."""
     rounds = [plan(CORRIDOR, [None] * number) for number in range(4)]
