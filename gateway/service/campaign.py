@@ -117,6 +117,11 @@ UNANSWERED = (
     "nobody has answered the round yet: it stays open, and when the next one is due it is asked "
     "again with the same bytes, which costs nothing; after a few times it is given up%s"
 )
+UNHEARD = Wording(
+    "rounds.silent",
+    "nobody answered, or too few for a secure sum, when the devices were last asked; in a row "
+    "that is {times} times",
+)
 _FOR_ANOTHER = " for another"
 _AS_LAST = ", and it is the last that the budget is for"
 AWAY_S = 86_400.0  # a pause between rounds that is said, where it is longer than theirs
@@ -194,6 +199,7 @@ class Campaign:
         # Where the ledger refused the next round: until when, by the wall's clock, which it goes
         # by, and when the last one opened.
         self._refused: tuple[float, float] | None = None
+        self._unheard = 0  # times in a row, up to now, that nobody answered
         self._before = 0  # rounds whose releases are of earlier windows, and in no map any more
         self._budget = compute_budget_rho(self._plan.guarantee, self.deployment.privacy.readings)
         # Who adds up in a secure sum begins none again: see `Steps.give_up_round`.
@@ -299,6 +305,7 @@ class Campaign:
             pause.start(self.steps.out_s)
             if closed is None:  # it is paid for: the same bytes are asked again, when it is time
                 silent += 1
+                self._unheard += 1
                 last = not self._window_h and len(releases) + 1 == self.deployment.privacy.readings
                 how = _AS_LAST if last else _FOR_ANOTHER
                 log.warning(UNANSWERED % how, number=asked.plan.number, times=silent)
@@ -307,6 +314,7 @@ class Campaign:
             given = self._mechanism, closed, self.devices, self._due, self._key
             releases.append(pack_release(self.steps.release_round(*given)))
             self._tell_ledger()
+            self._unheard = 0 if releases[-1].reports else self._unheard + 1
             if releases[-1].reports:  # else there is nothing new to be drawn
                 self._draw(releases)
             done += 1
@@ -325,6 +333,10 @@ class Campaign:
         back, at = (datetime.fromtimestamp(one).astimezone() for one in self._refused)
         minute = "%Y-%m-%d %H:%M"
         return AHEAD(hours=self._window_h, back=f"{back:{minute}}", at=f"{at:{minute}}")
+
+    def _explain_silence(self) -> str:
+        """Return that nobody answers; "" while somebody does."""
+        return UNHEARD(times=self._unheard) if self._unheard else ""
 
     def _next(self, releases: list[Any]) -> Any:
         """Return the next Round as it is planned, or None; releases of earlier windows go."""
@@ -408,7 +420,8 @@ class Campaign:
             if self._refused and time.time() < self._refused[0]:
                 wait_s = GLANCE_S
             said = why or self._explain_refusal()
-            self.say("rounds", not said, said or pause.explain_closed_hours(rounds))
+            note = said or self._explain_silence() or pause.explain_closed_hours(rounds)
+            self.say("rounds", not said, note)
             if not wait_s:
                 return True
             if not waited:

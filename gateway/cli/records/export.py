@@ -28,6 +28,7 @@ from ...store.reader import RoundRow, open_reader
 from .. import flags
 from .earth import ENDINGS, EarthGrid, find_earth_grid, make_map_writer
 from .ledger import compute_spent_epsilon, read_charged
+from .show import check_same_mechanism
 
 # A copy of a store, made while its gateway runs: `heatveil backup`.
 
@@ -477,14 +478,8 @@ def export(
 
 
 def _check_mechanism(deployment: Deployment, reader: Any) -> None:
-    asked = deployment.rounds.mechanism
     for row in reader.list_rounds(1):
-        if row.mechanism != asked:
-            raise OperatorFault(
-                f"the newest round of the store is of {row.mechanism}, and [rounds] mechanism is "
-                f"{asked}: its numbers would be written under names that mean something else. "
-                "Name the deployment file that it was gathered with"
-            )
+        check_same_mechanism(deployment, row)
 
 
 def _describe_promise(

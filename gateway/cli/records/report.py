@@ -33,7 +33,7 @@ from ...settings.deployment import Deployment
 from ...settings.roomfile import read_floor_lines
 from ...store.reader import DeviceRow, Reader, RoundRow, open_reader
 from .. import flags
-from .show import read_published_map
+from .show import check_same_mechanism, read_published_map
 
 PAGE = 200  # rounds that are looked up at once
 PICTURES = 48  # maps of a day that are drawn, evenly over it
@@ -96,6 +96,7 @@ def report(
             raise _tell_empty(reader, wanted)
         seen = []
         for row in rounds:
+            check_same_mechanism(deployment, row)
             body = reader.read_map(row.number)
             seen.append(
                 RoundOfDay(row, body, None if body is None else read_published_map(body, query))

@@ -22,7 +22,7 @@ from ...output import make_json_writer as written_as_json
 from ...service import telling
 from ...settings import config
 from ...settings.deployment import Deployment
-from ...store.reader import open_reader
+from ...store.reader import RoundRow, open_reader
 from .. import flags
 
 # A map in the letters of a terminal: darker where more of the warmth is.
@@ -104,6 +104,7 @@ def show(
             reader.check_not_deleted("its maps")
             raise _tell_missing(round, reader.list_rounds(1))
         row, values = reader.find_round(body["number"]), reader.read_release(body["number"])
+    check_same_mechanism(deployment, row)
     found = read_published_map(body, query)
     if out is not None:
         write_all({out: _writer(out, body, found, deployment, values)})
@@ -152,6 +153,21 @@ def read_published_map(body: dict[str, Any], query: Any) -> Heatmap | Unresolved
         None if body.get("sd") is None else np.array(body["sd"], dtype=np.float64),
         blocks=telling.read_blocks(body),
     )
+
+
+def check_same_mechanism(deployment: Deployment, round: RoundRow | None) -> None:
+    """Check that a round is of the mechanism of a deployment, whose words would mean other things.
+
+    Raises:
+        OperatorFault: it is of another.
+    """
+    asked = deployment.rounds.mechanism
+    if round is not None and round.mechanism != asked:
+        raise OperatorFault(
+            f"round {round.number} of the store is of {round.mechanism}, and [rounds] mechanism "
+            f"is {asked}: its numbers would be told in words that mean something else. Name the "
+            "deployment file that it was gathered with"
+        )
 
 
 def _tell(

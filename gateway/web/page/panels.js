@@ -29,7 +29,9 @@ function tellTrouble() {
 }
 
 export function showHealth({ parts }) {
-  wrong.health = Object.entries(parts).filter(([, part]) => !part.ok).map(([name, part]) => `${t(`part.${name}`)}: ${told(part)}`);
+  const ill = ({ ok, code }) => !ok || code === "rounds.silent"; // of which the gateway is not the cause
+  wrong.health = Object.entries(parts).filter(([, part]) => ill(part)).map(([name, part]) => `${t(`part.${name}`)}: ${told(part)}`);
+  say("pause", parts.rounds?.code === "rounds.hours" ? told(parts.rounds) : "");
   tellHealth(!wrong.health.length);
   tellTrouble();
 }
@@ -101,7 +103,9 @@ function tellEnd(left, hours, ready, open) {
 export function showLeft({ rounds_left: left, budget, spent, epsilon, epsilon_spent: gone, unit, window_h: hours }, ready, open) {
   say("left", counted("budget.left", left));
   at("budget").value = budget ? spent / budget : 0;
-  const given = { p: percent(budget ? spent / budget : 0), gone: number(gone, 2), all: number(epsilon, 2) };
+  // Up, where the devices' table rounds what is left of each down: together they are the whole.
+  const used = budget ? Math.ceil((100 * spent) / budget - 1e-9) / 100 : 0;
+  const given = { p: percent(used, 0), gone: number(gone, 2), all: number(epsilon, 2) };
   say("budget-note", [tellEnd(left, hours, ready, open), `${t(unit === "epsilon" ? "budget.each" : "budget.all", given)}.`].filter(Boolean).join(" "));
 }
 
@@ -144,7 +148,7 @@ function stateOf(device, since_s) {
 // Of a pure promise in its own unit, which is a device's own; else the share.
 function leftOf(left) {
   if (left === null) return "–";
-  const share = `${Math.floor((100 * left.about) / budget.about)} %`;
+  const share = `${Math.floor((100 * left.about) / budget.about + 1e-9)} %`;
   if (left.epsilon === null) return share;
   const [num, den] = left.epsilon.split("/").map(Number);
   return `${share}, epsilon ${number(num / den, 2)}`;

@@ -444,6 +444,23 @@ def test_what_cannot_be_shown_is_said_in_one_line(
     assert len(said.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("words", [("show", 1), ("report",), ("export", "--what", "maps")])
+def test_rounds_of_another_mechanism_are_told_in_no_words_of_this_one(
+    kept: Any, heatveil: Heatveil, words: tuple[Any, ...]
+) -> None:
+    """A map of warmth under the promise of people's places would promise what nobody kept."""
+    text = re.sub(
+        r"(?s)\[heat\].*\[privacy\]", "[disk]\ndevices = 6\n[privacy]", kept.path.read_text()
+    )
+    text = text.replace('delta = "1/100000"\n', "").replace("cells = 40", "cells = [40, 1]")
+    kept.path.write_text(text.replace("[rounds]", '[rounds]\nmechanism = "disk"'))
+    out = kept.path.with_name("told.png" if words[0] == "show" else "told.csv")
+    said = heatveil(*words, "--config", kept.path, "--out", out)
+
+    assert "of the store is of thermal" in said.refusal
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("change", "status", "words"),
     [

@@ -394,8 +394,11 @@ def test_a_round_that_nobody_answered_is_asked_again_and_paid_for_once(
     thread.start()
     assert eventually(lambda: len(on.of("round")) >= 2)
     assert len(on.store.list_charges()) == 1
+    ok, said = on.parts["rounds"]
+    assert (ok, getattr(said, "code", said)) == (True, "rounds.silent"), "no watcher hears of it"
     on.answering = True
     thread.join(30)
+    assert on.parts["rounds"] == (True, "")
     asked = {entry.what[1] for entry in on.of("publish", "/round/") if entry.what[1]}
 
     assert [entry.what["reports"] for entry in on.of("release")] == [SENSORS, SENSORS]

@@ -212,6 +212,9 @@ def test_round_and_budget_are_followed(live: Page, tab: Tab, until: Until) -> No
     assert re.search(rf"\b{out.tm_mday}\b", said)
     assert "epsilon 6.50 of 8.00" in said
     assert "the share counts rho" in said
+    live.feed.put_event(BUDGET | {"spent": 0.0417})  # a device has 95.83 % left, told as 95 %
+    until(tab, "document.getElementById('budget').value == 0.0417")
+    assert "; 5 % is used up" in read(tab, "#budget-note")
     live.feed.put_event(BUDGET | {"window_h": 24, "rounds_left": 0})  # a promise that renews
     until(tab, "document.getElementById('left').textContent == '0 rounds left'")
     assert read(tab, "#budget-note").startswith("Paused, as intended")

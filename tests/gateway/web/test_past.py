@@ -4,12 +4,15 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from gateway.mechanisms import find_mechanism
+from gateway.service import campaign
 from gateway.service.operate.health import Health, make_health_event
+from gateway.service.operate.schedule import explain_closed_hours
 from gateway.service.telling import make_vocabulary_event
 from gateway.web.server import Page
 from tests.waiting import eventually
@@ -60,6 +63,26 @@ def test_what_does_not_work_is_on_top_and_goes_when_it_does(
 
     assert words == "Messages: it does not answer"
     assert tab.said == []
+
+
+def test_rounds_that_nobody_answers_are_on_top_and_a_pause_is_beside_the_round(
+    opened: Opened, until: Until
+) -> None:
+    """Both are of a gateway that works: of silence somebody must hear, of closed hours nobody."""
+    health = Health("rounds")
+    with Page("127.0.0.1", 0, health=health) as page:
+        tab = opened(page.url)
+        health.set_part("rounds", True, campaign.UNHEARD(times=3))
+        page.feed.put_event(make_health_event(health))
+        until(tab, "!document.getElementById('trouble').hidden")
+        silent = tab.inner_text("#trouble-line")
+        closed = explain_closed_hours("08:00-18:00", datetime(2026, 1, 1, 20, tzinfo=UTC))
+        health.set_part("rounds", True, closed)
+        page.feed.put_event(make_health_event(health))
+        until(tab, "document.getElementById('trouble').hidden")
+
+    assert silent.startswith("Rounds: no device answers, or too few do (asked in vain")
+    assert "only between 08:00 and 18:00" in tab.inner_text("#pause")
 
 
 @pytest.mark.long
