@@ -65,9 +65,8 @@ def health(
         typer.echo(json.dumps({**found, "shut_out": shut_out}))
         raise typer.Exit(0 if found["ready"] else 1)
     for name, part in found["parts"].items():
-        typer.echo(
-            f"{'ok  ' if part['ok'] else 'DOWN'}  {name}{': ' * bool(part['why'])}{part['why']}"
-        )
+        state = "DOWN" if not part["ok"] else "note" if part["why"] else "ok  "
+        typer.echo(f"{state}  {name}{': ' * bool(part['why'])}{part['why']}")
     for one in shut_out:
         typer.echo(f"note  {one['device']} is shut out: {one['why']}")
     why = "see above" if found["parts"] else found["why"]

@@ -376,7 +376,7 @@ def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
         health.set_part("store", True)
         health.set_part("broker", False, "nobody answers there")
         half = heatveil("health", "--config", site)
-        health.set_part("broker", True)
+        health.set_part("broker", True, "nobody is heard by it")
         whole = heatveil("health", "--url", running.url)
 
     assert half.status == 1
@@ -384,6 +384,7 @@ def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
     assert half.out.count("nobody answers there") == 1
     assert "ok    store" in half.out
     assert whole.status == 0
+    assert "note  broker: nobody is heard by it" in whole.out  # not "ok": somebody should look
     assert whole.out.splitlines()[-1] == "ready"
 
 
