@@ -26,6 +26,7 @@ COSTS = {
         shape=(10000, 1), sensors=(1000,), spread=0.05
     ),
     "plan, 100 by 100 x 40 by 25": PLAN.format(shape=(100, 100), sensors=(40, 25), spread=0.005),
+    "heatveil config --sample": PLAY.format(words="config --sample"),
     "heatveil play --help": PLAY.format(words="play --help"),
     "heatveil play thermal": PLAY.format(words="play thermal --sources-random 2 --seed 3"),
     "heatveil play disk, 10,000": PLAY.format(words="play disk --points mnormal --users 10000"),

@@ -7,21 +7,10 @@ given the level that suits the truth best, which nobody knows.
 
 Why noise is aimed at a fifth of an even square's count and not at a tenth, as in the paper: a
 tenth often ends a level too early, once what is left is less than two steps' worth (`reserve`).
-MSE, mean of six plays and the deviation of that mean, on maps of 256 x 256 cells that are public:
-
-                                    aim 0.1             aim 0.2
-    Gowalla's check-ins,  10**5   1.6e-7 +- 8e-9      1.2e-7 +- 1e-11
-                          10**6   1.2e-7 +- 1e-12     4.4e-10 +- 9e-11
-    Twitter, western US,  10**5   1.8e-8 +- 1e-12     1.1e-8 +- 3e-11
-                          10**6   1.1e-8 +- 4e-12     3.2e-10 +- 6e-11
-    cabs, San Francisco,  10**5   4.7e-8 +- 9e-9      9.6e-10 +- 7e-11
-                          10**6   1.9e-10 +- 2e-11    1.7e-10 +- 3e-11
-    Manhattan's streets,  10**5   4.8e-11 +- 5e-14    5.1e-11 +- 3e-13
-                          10**6   3.1e-11 +- 2e-14    3.8e-11 +- 1e-13
-
-Of 21 pairs of a map (two made cities among them) and a number of users, a fifth is nearer in 17,
-up to 260 times, and farther in four: by 7 and 22 % on Manhattan's streets, 1.6 and 1.7 times in
-the made cities at 10**6. Two fifths are worse than a fifth at five of six sizes of these cities.
+Of 21 pairs of a map of 256 x 256 cells, public or a made city's, and a number of users, a fifth is
+nearer in 17, up to 260 times, and farther in four: by 7 and 22 % on Manhattan's streets, 1.6 and
+1.7 times in the made cities at 10**6. Two fifths are worse than a fifth at five of six sizes of
+these cities.
 """
 
 import math

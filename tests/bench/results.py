@@ -1,11 +1,12 @@
-"""Run every bench and keep what it prints in one page, `tests/bench/RESULTS.md`, and a picture.
+"""Run the benches and keep what they print in one page, `tests/bench/RESULTS.md`.
 
 Run it on a machine at rest: `make bench`, or `python tests/bench/results.py NAME...` for some of
 them, whose parts of the page are replaced; `--full` gives each its own size and all the time that
 it takes, and makes the `LONG` runs, too. Without it all of them end within twenty-five minutes,
-and one that would not is cut off and says so. Nothing is asserted: a document says of speed what
-this page holds. On top stands one table of what is said to be quick, beside its peers, and one of
-what `serve` was to do; how each bench measures is in its docstring.
+and one that would not is cut off and says so. Those of `NEARNESS` are run where they are named
+alone: what few scenes say of a map is no record. Nothing is asserted: a document says of speed
+what this page holds. On top stands one table of what is said to be quick, beside its peers, and
+one of what `serve` was to do; how each bench measures is in its docstring.
 """
 
 import ast
@@ -21,18 +22,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import matplotlib
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
-
 HERE = Path(__file__).parent
 PAGE = HERE / "RESULTS.md"
 # Sizes at which a bench says what it has to say, and seconds; others are as they are, in 60.
 BRIEF = {
     "bench_costs": (["500000"], 90),
     "bench_distance": (["16", "32", "64"], 60),
-    "bench_estimators": (["20"], 60),
     "bench_heap": (["--answers", "60", "--frames", "2000"], 120),
     "bench_hostile": (["200000"], 60),
     "bench_kills": (["--kills", "10"], 120),
@@ -41,9 +36,10 @@ BRIEF = {
     "bench_places": (["15", "1"], 90),
     "bench_secure_sum": ([], 120),
     "bench_service": (["--devices", "2000", "--rate", "5000", "--seconds", "60"], 240),
-    "bench_verdict": (["4", "auto", "l1-printed"], 90),
     "bench_workers": (["--runs", "1"], 400),
 }
+# How near maps come and not how soon: each is judged by as many scenes as it is asked for.
+NEARNESS = ("bench_estimators", "bench_office", "bench_verdict")
 # What is known after many minutes only: with `--full`, each run as a part of its own.
 LONG = {
     "bench_service": [
@@ -250,38 +246,14 @@ def summarize(page: str) -> str:
             figures = f"{ours:.3g} | {peer:.4g} | {claim.peer} | {peer / ours:.3g}"
             lines.append(f"| {claim.what} | {size} | {figures} |")
     table, parts = "\n".join(lines), re.split(r"(?m)^(?=## )", page, maxsplit=1)[1:]
-    return (
-        f"{_HEAD}\n{table}\n\n{tell_service(page)}\n\n![How they grow](RESULTS.png)\n\n"
-        + "".join(parts)
-    )
-
-
-def draw(page: str) -> None:
-    """Draw how what is here and its peers grow with their sizes, where there are sizes."""
-    growing = [(claim, rows) for claim, rows in compare(page) if len(rows) > 2]
-    figure, panels = pyplot.subplots(
-        2, -(-len(growing) // 2), figsize=(13, 7), layout="constrained", squeeze=False
-    )
-    for panel in panels.flat:
-        panel.set_axis_off()
-    for panel, (claim, rows) in zip(panels.flat, growing, strict=False):
-        panel.set_axis_on()
-        sizes = [int(size) for size, _, _ in rows]
-        panel.loglog(sizes, [peer for _, _, peer in rows], "s--", color="0.5", label=claim.peer)
-        panel.loglog(sizes, [ours for _, ours, _ in rows], "o-", color="C3", label="heatveil")
-        what, _, unit = claim.what.rpartition(", ")
-        what, _, size = what.rpartition(", ")
-        panel.set(title=what or size, xlabel=size if what else "cells", ylabel=unit)
-        panel.legend()
-    figure.savefig(PAGE.with_suffix(".png"), dpi=70)
-    pyplot.close(figure)
+    return f"{_HEAD}\n{table}\n\n{tell_service(page)}\n\n" + "".join(parts)
 
 
 def main() -> None:
     """Measure the benches that are named, or all; what failed keeps its earlier part."""
     names, failed = [one for one in sys.argv[1:] if one != "--full"], list[str]()
     for bench in sorted(HERE.glob("bench_*.py")):
-        if names and bench.stem not in names:
+        if bench.stem not in names and (names or bench.stem in NEARNESS):
             continue
         if bench.stem == "bench_rp2040" and "HEATVEIL_UF2" not in os.environ:
             print("== bench_rp2040 wants HEATVEIL_UF2, a firmware (make firmware)", flush=True)
@@ -294,8 +266,6 @@ def main() -> None:
                 PAGE.write_text(summarize(page), "utf-8")
             except subprocess.CalledProcessError as fault:
                 failed.append(f"{run[0]} ({fault.returncode})")
-    if PAGE.exists():
-        draw(PAGE.read_text("utf-8"))
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 
