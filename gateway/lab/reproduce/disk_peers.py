@@ -37,11 +37,6 @@ class Privacy(NamedTuple):
 
     local_privacy_cells: float
     worst_log_ratio: float
-    notion: str  # what is promised, and to whom
-
-
-LOCAL = "local, epsilon a user"
-GEO = "by distance: exponent a cell, at the disk's local privacy"
 
 
 @lru_cache(maxsize=256)
@@ -50,24 +45,22 @@ def find_privacy(name: str, shape: tuple[int, int], epsilon: tuple[int, int]) ->
     columns, rows = shape
     value = epsilon[0] / epsilon[1]
     if columns * rows == 1:
-        return Privacy(0.0, 0.0, GEO if name == "SEM-Geo-I" else LOCAL)
+        return Privacy(0.0, 0.0)
     away = distances(columns, rows)
     scheme = {**DISKS, DAM_AUTO: "dam", AUTO: "wave", "k-RR": "krr"}.get(name)
     if name == "OUE":
-        return Privacy(frequency_oracles.local_privacy(away, value), value, LOCAL)
+        return Privacy(frequency_oracles.local_privacy(away, value), value)
     if name == "SEM-Geo-I":
         size, _, table = calibrate_subset(shape, epsilon)
         same = find_privacy("DAM", shape, epsilon).local_privacy_cells
-        worst = sem_geo_i.worst_log_ratio(table, size)
-        return Privacy(same, worst, f"{GEO}, k = {size}")
-    if name.startswith("MDSW"):
-        split: mdsw.Split = "budget" if name.endswith("budget") else "users"
-        queries = mdsw.make_queries(Grid(shape, 0), epsilon, split)
+        return Privacy(same, sem_geo_i.worst_log_ratio(table, size))
+    if name == "MDSW":
+        queries = mdsw.make_queries(Grid(shape, 0), epsilon)
         across, down = (plan_channel(query)[1] for query in queries)
-        matrix = mdsw.compute_matrix(across, down, split)
+        matrix = mdsw.compute_matrix(across, down, "users")
     else:
         matrix = plan_disk(scheme, Setting(shape, epsilon))[1].matrix()
-    return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix), LOCAL)
+    return Privacy(local_privacy(matrix, away), worst_log_ratio(matrix))
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -118,23 +111,15 @@ def make_disk_contender(scheme: str, estimator: str = "em") -> Contender:
     return run
 
 
-def make_square_wave_contender(split: mdsw.Split) -> Contender:
-    """Return the contender that answers each axis for itself."""
-
-    def run(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
-        asked = mdsw.make_queries(Grid(setting.shape, 0), setting.epsilon, split)
-        axes = [plan_channel(query) for query in asked]
-        first = world.binomial(people, 0.5) if split == "users" else people
-        second = people - first if split == "users" else people
-        answers = (
-            count_many(axes[0][0], first.sum(axis=0)[None, :], world),
-            count_many(axes[1][0], second.sum(axis=1)[None, :], world),
-        )
-        one = mdsw.find_answer_epsilon(setting.epsilon, split)
-        fits = mdsw.estimate(axes[0][1], answers[0], axes[1][1], answers[1], one[0] / one[1])
-        return fits.mass
-
-    return run
+def map_by_square_waves(people: Whole, setting: Setting, world: np.random.Generator) -> Floats:
+    """Return the map of the square wave, where half of the people answer each axis."""
+    asked = mdsw.make_queries(Grid(setting.shape, 0), setting.epsilon)
+    (across, of_columns), (down, of_rows) = (plan_channel(query) for query in asked)
+    first = world.binomial(people, 0.5)
+    columns = count_many(across, first.sum(axis=0)[None, :], world)
+    rows = count_many(down, (people - first).sum(axis=1)[None, :], world)
+    epsilon = setting.epsilon[0] / setting.epsilon[1]
+    return mdsw.estimate(of_columns, columns, of_rows, rows, epsilon).mass
 
 
 def map_by_randomised_response(
@@ -175,8 +160,7 @@ CONTENDERS: dict[str, Contender] = {
     **{name: make_disk_contender(scheme) for name, scheme in DISKS.items()},
     DAM_AUTO: make_disk_contender("dam", "auto"),
     AUTO: make_disk_contender("wave", "auto"),
-    "MDSW": make_square_wave_contender("users"),
-    "MDSW, budget": make_square_wave_contender("budget"),
+    "MDSW": map_by_square_waves,
     "SEM-Geo-I": map_by_subset,
     "k-RR": map_by_randomised_response,
     "OUE": map_by_unary_encoding,

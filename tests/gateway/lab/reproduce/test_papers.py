@@ -128,18 +128,17 @@ def error(name: str, epsilon: tuple[int, int], users: int = 20_000) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", [name for name in CONTENDERS if not name.startswith("MDSW")])
+@pytest.mark.parametrize("name", [name for name in CONTENDERS if name != "MDSW"])
 def test_a_large_epsilon_gives_the_truth(name: str) -> None:
     """All but the product of marginals come to the truth, whichever way round it is."""
     assert error(name, (9, 1)) < 0.12
 
 
-@pytest.mark.parametrize("name", ["MDSW", "MDSW, budget"])
-def test_the_product_of_marginals_comes_to_the_product_of_marginals(name: str) -> None:
+def test_the_product_of_marginals_comes_to_the_product_of_marginals() -> None:
     """It loses what is between the axes and nothing else."""
     truth = people()
     product = np.outer(truth.sum(axis=1), truth.sum(axis=0))
-    found = recover_map(name, truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
+    found = recover_map("MDSW", truth, Setting(SHAPE, (9, 1)), np.random.default_rng(7))
 
     assert 5 * wasserstein2(product, found, normalise=True) < 0.12
 
@@ -151,7 +150,6 @@ def test_no_local_mechanism_tells_more_than_epsilon(name: str) -> None:
 
     assert 3.3 < told.worst_log_ratio <= 3.5
     assert 0.5 < told.local_privacy_cells < 2.7
-    assert told.notion.startswith("local")
 
 
 @pytest.mark.long
@@ -166,7 +164,6 @@ def test_the_peer_of_another_notion_stands_at_equal_local_privacy_and_tells_far_
     assert size == 2  # the paper's 7 has no solution
     assert subset.local_privacy_cells == pytest.approx(disk.local_privacy_cells)
     assert subset.worst_log_ratio > 2 * disk.worst_log_ratio
-    assert "by distance" in subset.notion
 
 
 # Walks, and the ways to tell of them: their laws, what each may not tell, its limits.
