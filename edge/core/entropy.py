@@ -43,18 +43,7 @@ NOISE = b"heatveil-noise-v1"
 # is public: four bytes that name this enrolment.
 Identity = namedtuple(
     "Identity",
-    (
-        "site",
-        "name",
-        "sensor",
-        "sensors",
-        "mode",
-        "site_key",
-        "mac_key",
-        "config_key",
-        "state_key",
-        "key_id",
-    ),
+    "site name sensor sensors mode site_key mac_key config_key state_key key_id",
 )
 
 

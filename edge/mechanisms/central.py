@@ -51,20 +51,7 @@ NOT_ALLOWED = (
 # its reports are sealed with beside the Round's.
 Allowed = namedtuple(
     "Allowed",
-    (
-        "site",
-        "name",
-        "sensor",
-        "sensors",
-        "mode",
-        "site_key",
-        "mac_key",
-        "config_key",
-        "state_key",
-        "key_id",
-        "central",
-        "seal_key",
-    ),
+    "site name sensor sensors mode site_key mac_key config_key state_key key_id central seal_key",
 )
 
 

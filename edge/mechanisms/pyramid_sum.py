@@ -30,19 +30,7 @@ LONGEST = 100_000  # numbers of a secure sum
 
 Params = namedtuple(
     "Params",
-    (
-        "first",
-        "replace",
-        "num",
-        "den",
-        "shards",
-        "threshold",
-        "colluders",
-        "bits",
-        "units",
-        "points",
-        "weights",
-    ),
+    "first replace num den shards threshold colluders bits units points weights",
 )
 
 

@@ -40,19 +40,7 @@ PLACES_MOST = 64
 
 Params = namedtuple(
     "Params",
-    (
-        "kind",
-        "replace",
-        "num",
-        "den",
-        "shards",
-        "threshold",
-        "colluders",
-        "bits",
-        "scale",
-        "places",
-        "squares",
-    ),
+    "kind replace num den shards threshold colluders bits scale places squares",
 )
 
 

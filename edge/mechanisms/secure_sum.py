@@ -63,20 +63,7 @@ BOXES, SET, TAGS = 2, 3, 4
 # is divided at the most; bits: the least; statics: the neighbours' public keys, joined.
 Roster = namedtuple(
     "Roster",
-    (
-        "version",
-        "shard",
-        "place",
-        "n",
-        "k",
-        "t",
-        "threshold",
-        "divisor",
-        "bits",
-        "neighbours",
-        "statics",
-        "digest",
-    ),
+    "version shard place n k t threshold divisor bits neighbours statics digest",
 )
 
 # What a Round says of a sum: into how many parts noise is divided, how many numbers are added, and

@@ -23,21 +23,8 @@ from ..core.records import Release
 # roster, the key that the roster is signed with, and the roster's message (`secure_sum`).
 Summed = namedtuple(
     "Summed",
-    (
-        "site",
-        "name",
-        "sensor",
-        "sensors",
-        "mode",
-        "site_key",
-        "mac_key",
-        "config_key",
-        "state_key",
-        "key_id",
-        "static_key",
-        "roster_key",
-        "roster",
-    ),
+    "site name sensor sensors mode site_key mac_key config_key state_key key_id static_key "
+    "roster_key roster",
 )
 
 HEAD = 10

@@ -7,7 +7,6 @@ bits in two's complement. The address is 0x69, or 0x68 where AD_SELECT is ground
 Source: Panasonic, Infrared Array Sensor Grid-EYE, specifications and reference of registers.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x69
@@ -17,17 +16,14 @@ SETTLE_MS = 200  # two frames at ten a second: the first after a reset may be em
 LOWEST, HIGHEST = -160, 500  # -40 and 125 degrees: it measures from -20 to 100
 
 
-class Sensor:
+class Sensor(bus.Chip):
     """The array, started. empty: its counts of the empty room, or None for 20 degrees."""
 
     step = (1, 4)
     sensors = 64
 
     def __init__(self, i2c, empty=None, address=ADDRESS):
-        self._i2c = i2c
-        self._address = address
-        self._empty = bus.level(empty, 80, self.sensors)
-        self._raw = bytearray(128)
+        bus.Chip.__init__(self, i2c, empty, address, 80, 128)
         bus.write(i2c, address, POWER, b"\x00")
         bus.pause(START_MS)
         bus.write(i2c, address, RESET, b"\x3f")
@@ -37,12 +33,8 @@ class Sensor:
 
     def counts(self):
         """Return 64 counts, row by row, in quarters of a degree Celsius."""
-        raw = bus.fill(self._i2c, self._address, PIXELS, self._raw)
+        raw = self.fill(PIXELS)
         if min(raw) == max(raw):  # the bus floats or sticks: no room fills both halves of a count
             raise ValueError(bus.RUBBISH)
         found = [bus.to_signed(raw[i] | raw[i + 1] << 8, 12) for i in range(0, 128, 2)]
         return bus.possible(found, LOWEST, HIGHEST)
-
-    def read(self, params):
-        """Return the grains of each pixel above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)

@@ -17,7 +17,6 @@ Source: Bosch Sensortec, BME280 data sheet BST-BME280-DS002, sections 4.2 and 5.
 BMP280 data sheet BST-BMP280-DS001, section 3.12, for the worked example.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x76  # or 0x77, as SDO is wired
@@ -29,18 +28,14 @@ FINE = 20  # of 5120 to a kelvin: less than `behind`
 LOWEST, HIGHEST = -4500, 9000  # it measures from -40 to 85 degrees
 
 
-class Sensor:
+class Sensor(bus.Chip):
     """The sensor, known to be one. empty: its count of the empty room, or None for 20 degrees."""
 
     step = UNIT
     behind = (4, 1000)
-    sensors = 1
 
     def __init__(self, i2c, empty=None, address=ADDRESS):
-        self._i2c = i2c
-        self._address = address
-        self._empty = bus.level(empty, 2000, self.sensors)
-        self._raw = bytearray(3)
+        bus.Chip.__init__(self, i2c, empty, address, 2000, 3)
         self._byte = bytearray(1)
         if bus.fill(i2c, address, KIND, self._byte)[0] not in (0x60, 0x58):
             raise ValueError(bus.ANOTHER % "BME280 or BMP280")
@@ -58,15 +53,11 @@ class Sensor:
         bus.pause(WAIT_MS)
         busy = bus.fill(self._i2c, self._address, STATUS, self._byte)[0] & 8
         control = bus.fill(self._i2c, self._address, CONTROL, self._byte)[0]
-        raw = bus.fill(self._i2c, self._address, RESULT, self._raw)
+        raw = self.fill(RESULT)
         found = raw[0] << 12 | raw[1] << 4 | raw[2] >> 4
         if busy or control & 0xE0 != 0xA0:  # it lost its power, and with it what it was told
             raise ValueError(bus.RUBBISH)
         return bus.possible((compensate(found, self._trim) * 5 + 128 >> 8,), LOWEST, HIGHEST)
-
-    def read(self, params):
-        """Return the grains above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, UNIT)
 
 
 def compensate(found, trim):

@@ -90,6 +90,38 @@ def level(empty, usual, sensors):
     return tuple(empty)
 
 
+class Counted:
+    """What every driver does with its counts: `step` of a kelvin each, from `_empty` on."""
+
+    def read(self, params):
+        """Return the grains of each sensor above the empty room."""
+        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
+
+
+class Chip(Counted):
+    """A sensor on an I2C bus, whose answers have so many bytes; `usual`: its count at 20 degrees.
+
+    empty: its counts of the empty room, or None for the usual one.
+    """
+
+    sensors = 1
+
+    def __init__(self, i2c, empty, address, usual, size):
+        self._i2c = i2c
+        self._address = address
+        self._empty = level(empty, usual, self.sensors)
+        self._raw = bytearray(size)
+
+    def fill(self, register):
+        """Return what it has from this register on."""
+        return fill(self._i2c, self._address, register, self._raw)
+
+    def word(self, register):
+        """Return a register of two bytes, the high one first."""
+        raw = self.fill(register)
+        return raw[0] << 8 | raw[1]
+
+
 def pause(wait_ms):
     """Wait so many milliseconds."""
     if hasattr(time, "sleep_ms"):

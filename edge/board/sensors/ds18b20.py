@@ -11,7 +11,6 @@ is not called. A reading takes most of a second, during which nothing else runs.
 Source: Maxim, DS18B20 data sheet, figures 2, 9 and 10, table 3; Application Note 27.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 CONVERT_MS = 750
@@ -20,7 +19,7 @@ POWER_ON = 85 << 4
 LOWEST, HIGHEST = -60 << 4, 130 << 4  # it measures from -55 to 125 degrees
 
 
-class Sensor:
+class Sensor(bus.Counted):
     """The sensors with these ROM codes, in this order: it says which is which.
 
     roms: eight bytes each. empty: their counts of the empty room, or None for 20 degrees.
@@ -50,10 +49,6 @@ class Sensor:
         if POWER_ON in found:
             raise ValueError(bus.RUBBISH)
         return bus.possible(found, LOWEST, HIGHEST)
-
-    def read(self, params):
-        """Return the grains of each sensor above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
 
     def _scratch(self, rom):
         raw = self._asked(self._wire.read_scratch, rom)

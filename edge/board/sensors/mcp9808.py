@@ -8,7 +8,6 @@ its first result it says 0 degrees.
 Source: Microchip, MCP9808 data sheet DS25095A, section 5, registers 5-4 to 5-7.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x18  # to 0x1F, as A0 to A2 are wired
@@ -17,29 +16,17 @@ START_MS = 250  # from power to the first result
 LOWEST, HIGHEST = -45 << 4, 130 << 4  # it measures from -40 to 125 degrees
 
 
-class Sensor:
+class Sensor(bus.Chip):
     """The sensor, known to be one. empty: its count of the empty room, or None for 20 degrees."""
 
     step = (1, 16)
-    sensors = 1
 
     def __init__(self, i2c, empty=None, address=ADDRESS):
-        self._i2c = i2c
-        self._address = address
-        self._empty = bus.level(empty, 20 << 4, self.sensors)
-        self._raw = bytearray(2)
-        if self._word(MAKER) != 0x0054 or self._word(KIND) >> 8 != 0x04:
+        bus.Chip.__init__(self, i2c, empty, address, 20 << 4, 2)
+        if self.word(MAKER) != 0x0054 or self.word(KIND) >> 8 != 0x04:
             raise ValueError(bus.ANOTHER % "MCP9808")
         bus.pause(START_MS)
 
     def counts(self):
         """Return the count, in sixteenths of a degree Celsius."""
-        return bus.possible((bus.to_signed(self._word(RESULT), 13),), LOWEST, HIGHEST)
-
-    def read(self, params):
-        """Return the grains above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
-
-    def _word(self, register):
-        raw = bus.fill(self._i2c, self._address, register, self._raw)
-        return raw[0] << 8 | raw[1]
+        return bus.possible((bus.to_signed(self.word(RESULT), 13),), LOWEST, HIGHEST)

@@ -9,7 +9,6 @@ Source: Melexis, MLX90614 data sheet 3901090614, sections 8.3.4, 8.4 and 8.7; ap
 390119061402, SMBus communication, for the range and the CRC.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x5A
@@ -19,28 +18,20 @@ POLYNOMIAL = 0x07
 LOWEST, HIGHEST = 0x27AD, 0x7FFF
 
 
-class Sensor:
+class Sensor(bus.Chip):
     """The sensor. empty: its count of the empty room, or None for 20 degrees."""
 
     step = (1, 50)
-    sensors = 1
 
     def __init__(self, i2c, empty=None, address=ADDRESS):
-        self._i2c = i2c
-        self._address = address
-        self._empty = bus.level(empty, 14658, self.sensors)
-        self._raw = bytearray(3)
+        bus.Chip.__init__(self, i2c, empty, address, 14658, 3)
         bus.pause(START_MS)
         self.counts()  # or it is not there
 
     def counts(self):
         """Return the count, in fiftieths of a kelvin above absolute zero."""
-        raw = bus.fill(self._i2c, self._address, OBJECT, self._raw)
+        raw = self.fill(OBJECT)
         said = bytes([self._address << 1, OBJECT, self._address << 1 | 1]) + bytes(raw[:2])
         if bus.crc8(said, 0, POLYNOMIAL) != raw[2]:
             raise ValueError(bus.RUBBISH)
         return bus.possible((raw[0] | raw[1] << 8,), LOWEST, HIGHEST)
-
-    def read(self, params):
-        """Return the grains above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)

@@ -32,7 +32,6 @@ Source: Melexis, MLX90640 data sheet 3901090640 and MLX90641 data sheet 39010906
 and 11 of both.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x33
@@ -47,7 +46,7 @@ COLDEST = 1500  # 15 degrees
 LOWEST, HIGHEST = -10000, 50000  # it measures from -40 to 300 degrees
 
 
-class Array:
+class Array(bus.Counted):
     """The array of a kind, its memory read. kind: a `Kind` of `mlx90640` or `mlx90641`."""
 
     step = (1, 100)
@@ -92,10 +91,6 @@ class Array:
             found[i] = max(near - ZERO, COLDEST) if near else LOWEST - 1
         bus.possible(found, LOWEST, HIGHEST)
         return found
-
-    def read(self, params):
-        """Return the grains of each pixel above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
 
     def _reckon(self, page):
         """Return what the pixels of a page share: (G, tgc c, 1 + kta dT, 1 + kv dV, ...).

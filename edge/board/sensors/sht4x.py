@@ -8,7 +8,6 @@ its CRC, humidity, its CRC; high bytes first, CRC of eight bits with polynomial 
 Source: Sensirion, SHT4x data sheet, sections 4.3 to 4.6.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x44
@@ -16,17 +15,13 @@ MEASURE = b"\xfd"
 WAIT_MS = 10
 
 
-class Sensor:
+class Sensor(bus.Chip):
     """The sensor. empty: its count of the empty room, or None for 20 degrees."""
 
     step = (175, 65535)
-    sensors = 1
 
     def __init__(self, i2c, empty=None, address=ADDRESS):
-        self._i2c = i2c
-        self._address = address
-        self._empty = bus.level(empty, 24342, self.sensors)
-        self._raw = bytearray(6)
+        bus.Chip.__init__(self, i2c, empty, address, 24342, 6)
         self.counts()  # or it is not there
 
     def counts(self):
@@ -35,7 +30,3 @@ class Sensor:
         if bus.crc8(raw[:2], 0xFF) != raw[2] or bus.crc8(raw[3:5], 0xFF) != raw[5]:
             raise ValueError(bus.RUBBISH)
         return (raw[0] << 8 | raw[1],)
-
-    def read(self, params):
-        """Return the grains above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)

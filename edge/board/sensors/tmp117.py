@@ -7,7 +7,6 @@ bits are 0x117. It converts by itself, eight times averaged, once a second.
 Source: Texas Instruments, TMP117 data sheet SNOSD82D, sections 7.3 and 7.6.
 """
 
-from ...core.pixels import subtract_baseline
 from . import bus
 
 ADDRESS = 0x48  # to 0x4B, as ADD0 is wired
@@ -15,28 +14,16 @@ RESULT, IDENTITY = 0x00, 0x0F
 LOWEST, HIGHEST = -60 << 7, 155 << 7  # it measures from -55 to 150 degrees
 
 
-class Sensor:
+class Sensor(bus.Chip):
     """The sensor, known to be one. empty: its count of the empty room, or None for 20 degrees."""
 
     step = (1, 128)
-    sensors = 1
 
     def __init__(self, i2c, empty=None, address=ADDRESS):
-        self._i2c = i2c
-        self._address = address
-        self._empty = bus.level(empty, 20 << 7, self.sensors)
-        self._raw = bytearray(2)
-        if self._word(IDENTITY) & 0xFFF != 0x117:
+        bus.Chip.__init__(self, i2c, empty, address, 20 << 7, 2)
+        if self.word(IDENTITY) & 0xFFF != 0x117:
             raise ValueError(bus.ANOTHER % "TMP117")
 
     def counts(self):
         """Return the count, in 128ths of a degree Celsius."""
-        return bus.possible((bus.to_signed(self._word(RESULT), 16),), LOWEST, HIGHEST)
-
-    def read(self, params):
-        """Return the grains above the empty room."""
-        return subtract_baseline(self.counts(), self._empty, params.exponent, self.step)
-
-    def _word(self, register):
-        raw = bus.fill(self._i2c, self._address, register, self._raw)
-        return raw[0] << 8 | raw[1]
+        return bus.possible((bus.to_signed(self.word(RESULT), 16),), LOWEST, HIGHEST)
