@@ -140,10 +140,7 @@ def simulate(
     ] = None,
     seed: flags.Seed = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the day here: all of it with its maps as .npz, the readings as .parquet."
-        ),
+        Path | None, typer.Option(help="Write the day here, with its maps, as .npz.")
     ] = None,
     plot: flags.Plot = None,
     animation: Annotated[

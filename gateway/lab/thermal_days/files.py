@@ -1,9 +1,7 @@
-"""A simulated day on the disk: numpy's archive with everything, or Parquet with the readings.
+"""A simulated day on the disk: numpy's archive with everything.
 
-Both hold what a real room never gives away, beside what is public; so they are for whoever
-studies a room, and say so: `private` and `public` name the parts of each file.
-
-The archive, NaN for what did not come or is not there:
+It holds what a real room never gives away, beside what is public; so it is for whoever studies a
+room, and says so: `private` and `public` name its parts. NaN is what did not come or is not there.
 
     private
     true_k, counts      (steps, sensors), what was true above the baseline, and counted of it
@@ -19,12 +17,9 @@ The archive, NaN for what did not come or is not there:
     mass                (rounds, rows, columns), the maps: each cell's share of the warmth found
     times_s, frames_s, rounds_s, places_m, cell_mm, room, guarantee, params
                         when, where, and under which promise
-
-Parquet has a row for each sensor and instant, and no maps.
 """
 
 import json
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +31,6 @@ from recovery.maps.guarantee import to_json
 from ...faults import OperatorFault
 from .day import Played
 
-FORMATS = (".npz", ".parquet")
 PRIVATE = (
     "true_k",
     "counts",
@@ -53,35 +47,17 @@ def check_format(path: Path) -> None:
     """Check that a day can be written to such a file.
 
     Raises:
-        OperatorFault: the name has another ending, or pyarrow is not there for Parquet.
+        OperatorFault: the name has another ending.
     """
-    if path.suffix.lower() not in FORMATS:
+    if path.suffix.lower() != ".npz":
         raise OperatorFault(
-            f"--out {path} ends in {path.suffix or 'nothing'!r} but must end in "
-            f"{' or '.join(FORMATS)}, for the ending says how the day is written. Write "
-            f"--out {path.with_suffix('.npz').name}"
+            f"--out {path} ends in {path.suffix or 'nothing'!r} but must end in .npz, for the day "
+            f"is written as numpy's archive. Write --out {path.with_suffix('.npz').name}"
         )
-    if path.suffix.lower() == ".parquet":
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as fault:
-            raise OperatorFault(
-                f"--out {path} needs pyarrow, which is not installed, and the day would be lost "
-                "at its end. Install it: pip install -e '.[parquet]' in heatveil's checkout, or "
-                "write --out day.npz"
-            ) from fault
-
-
-def write_day(played: Played, path: Path, ending: str) -> None:
-    """Write the day; `ending` is that of the final name, one of FORMATS."""
-    if ending.lower() == ".parquet":
-        _parquet(played, path)
-    else:
-        _npz(played, path)
 
 
 def _about(played: Played, parts: tuple[str, ...]) -> dict[str, str]:
-    """Return what a file says of itself, as text."""
+    """Return what the file says of itself, as text."""
     about = {
         "about": "a simulation; what is private would never leave a real room",
         "room": str(played.room.name),
@@ -95,7 +71,8 @@ def _about(played: Played, parts: tuple[str, ...]) -> dict[str, str]:
     return about
 
 
-def _npz(played: Played, path: Path) -> None:
+def write_day(played: Played, path: Path) -> None:
+    """Write the day."""
     lived, moments = played.lived, played.moments
     most = max(map(len, lived.people), default=0)
     people = np.full((len(lived.people), most, 2), np.nan)
@@ -128,31 +105,3 @@ def _npz(played: Played, path: Path) -> None:
     texts = {name: np.array(text) for name, text in _about(played, (*parts,)).items()}
     with path.open("wb") as file:
         np.savez_compressed(file, **parts, **texts)  # type: ignore[arg-type]
-
-
-def _parquet(played: Played, path: Path) -> None:
-    """Write a row for each sensor at each instant; `sent_grains` is null between the rounds."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    lived, sensors = played.lived, len(played.places_m)
-    steps = len(lived.times_s)
-    sent: list[int | None] = [None] * (steps * sensors)
-    for moment, release in zip(played.moments, played.releases, strict=True):
-        row = lived.find_step(moment.at_s) * sensors
-        sent[row : row + sensors] = list(release.values)
-    columns = {
-        "at_s": np.repeat(lived.times_s, sensors),
-        "sensor": np.tile(np.arange(sensors, dtype=np.int32), steps),
-        "x_m": np.tile(played.places_m[:, 0], steps),
-        "y_m": np.tile(played.places_m[:, 1], steps),
-        "true_k": lived.seen_k.ravel(),
-        "empty_k": lived.empty_k.ravel(),
-        "level": pa.array(list(played.read.level) * steps, pa.int64()),
-        "counts": pa.array(list(chain.from_iterable(played.read.counts)), pa.int64()),
-        "sent_grains": pa.array(sent, pa.int64()),
-    }
-    about = {name.encode(): text.encode() for name, text in _about(played, (*columns,)).items()}
-    table = pa.table(columns).replace_schema_metadata(about)
-    with path.open("wb") as file:
-        parquet.write_table(table, file, compression="zstd")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -266,10 +267,9 @@ def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> 
 
         write_animation(played, path, stage)
 
-    out = files.get("out")
     every: dict[str, Writer] = {
         "scores": lambda path: make_json_writer(collect_scores(played))(path),
-        "out": lambda path: write_day(played, path, out.suffix if out else ""),
+        "out": partial(write_day, played),
         "plot": draw,
         "animation": animate,
     }

@@ -12,7 +12,6 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from PIL import Image
-from pyarrow import parquet
 
 from gateway.cli.devices.fleet import make_scenery
 from gateway.devices.enrol import budgets, enrol
@@ -63,13 +62,13 @@ def test_a_wrong_room_is_told_in_one_line(
 
 
 @pytest.mark.long
-def test_the_same_seed_is_the_same_day_and_both_files_agree(
+def test_the_same_seed_is_the_same_day(
     heatveil: Callable[..., Any], written: Callable[..., Path]
 ) -> None:
     """Another seed has the same truth, for nobody comes by chance, and other noise."""
     path = written()
     folder = path.parent
-    for name, seed in (("a.npz", 4), ("b.npz", 4), ("c.npz", 5), ("d.parquet", 4)):
+    for name, seed in (("a.npz", 4), ("b.npz", 4), ("c.npz", 5)):
         said = heatveil("simulate", path, "--seed", seed, "--out", folder / name)
         assert said.status == 0, said.err
     assert (folder / "a.npz").read_bytes() == (folder / "b.npz").read_bytes()
@@ -79,20 +78,9 @@ def test_the_same_seed_is_the_same_day_and_both_files_agree(
     assert not np.array_equal(a["counts"], c["counts"])
     assert not np.array_equal(a["sent_grains"], c["sent_grains"])
 
-    table = parquet.read_table(folder / "d.parquet")
-    steps, sensors = a["true_k"].shape
-    assert (steps, sensors) == (181, 12)
-    assert set(table.schema.metadata) >= {b"private", b"public", b"guarantee", b"params"}
-    assert table.schema.metadata[b"private"] == b"true_k counts"
-    assert table.schema.metadata[b"public"] == b"level empty_k sent_grains"
-    for name in ("true_k", "empty_k", "counts"):
-        column = np.array(table[name].to_pylist(), dtype=float).reshape(steps, sensors)
-        assert np.array_equal(column, a[name], equal_nan=True)
-    grains = np.array(table["sent_grains"].to_pylist(), dtype=float).reshape(steps, sensors)
-    rounds = np.searchsorted(a["times_s"], a["rounds_s"])
-    assert np.array_equal(grains[rounds], a["sent_grains"])
-    assert np.isnan(np.delete(grains, rounds, axis=0)).all()
-    assert json.loads(str(a["params"])) == json.loads(table.schema.metadata[b"params"])
+    assert a["true_k"].shape == a["counts"].shape == (181, 12)
+    assert a["sent_grains"].shape == (3, 12)
+    assert {"guarantee", "params"} <= set(a)
     # Ada stands at her second place when the second and the third round are asked.
     places = a["people_at_rounds_m"]
     assert np.isnan(places[0]).all()
@@ -150,7 +138,7 @@ def test_who_interrupts_it_finds_nothing_left(
 @pytest.mark.parametrize(
     ("flag", "given", "says"),
     [
-        ("--out", "day.csv", "must end in .npz or .parquet"),
+        ("--out", "day.csv", "must end in .npz"),
         ("--scores", "room.toml", "are not all different"),
         ("--plot", "day.gif", "the picture is a PNG"),
         ("--out", "nowhere/day.npz", "there is no folder"),
