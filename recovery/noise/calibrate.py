@@ -32,7 +32,6 @@ from .gaussian import (
 )
 from .worst import (
     NOT_BEHIND,
-    bound_counted_norm,
     bound_shifts,
     bound_whole_square,
     choose_exponent,
@@ -145,7 +144,10 @@ def bound_move(
     def square(exponent: int) -> int:
         return bound_whole_square(bound_shifts(*scales), exponent, step)
 
-    counted, sensors = bound_counted_norm(bound_shifts(*scales), step), operator.shape[-2]
+    counted, sensors = continuous, operator.shape[-2]
+    if step is not None:  # in steps of the converter, as if they were the grains
+        steps = operator, shape, distances, intensity_max / float(step), behind / step
+        counted = math.sqrt(bound_whole_square(bound_shifts(*steps), 0, None)) * float(step)
     return Moved(sensors, intensity_max, step, readings, continuous, counted, square, behind)
 
 
@@ -201,8 +203,7 @@ def epsilon_of_price(rho: Fraction, readings: int, delta: float) -> float:
 
 
 def delta_of_variance(square: int, variance: int, readings: int, epsilon: float) -> float:
-    """Return the delta of so many readings at this epsilon, as `epsilon_of_variance` returns "
-    "epsilon."""
+    """Return the delta of so many readings at this epsilon, as `epsilon_of_variance` does that."""
     if readings == 1:
         return gaussian_delta(epsilon, math.sqrt(variance / square) / DISCRETE)
     return zcdp_delta(Fraction(readings * square, 2 * variance), epsilon)

@@ -138,25 +138,12 @@ def find_least_shown(step: Fraction, behind: Fraction) -> Fraction:
     return step * (behind // step + 1)
 
 
-def bound_counted_norm(blocks: Iterable[Floats], step: Fraction | None) -> float:
-    """Return the greatest l2 norm of what the converters show, in the temperatures' unit.
-
-    Args:
-        blocks: of (sensors, moves), temperature changes from `bound_shifts`.
-        step: of the converter, in their unit, or None.
-    """
-    greatest = 0.0
-    for block in blocks:
-        seen = block if step is None else np.ceil(block / float(step)) * float(step)
-        greatest = max(greatest, float(np.linalg.norm(seen, axis=0).max()))
-    return greatest
-
-
 def bound_whole_square(blocks: Iterable[Floats], exponent: int, step: Fraction | None) -> int:
     """Return the greatest squared l2 norm of what is sent, in grains squared.
 
     Args:
-        blocks, step: as for `bound_counted_norm`.
+        blocks: of (sensors, moves), temperature changes from `bound_shifts`.
+        step: of the converter, in their unit, or None.
         exponent: a grain is 2**-exponent of the temperatures' unit.
 
     >>> bound_whole_square([np.array([[0.3], [1.1]])], exponent=0, step=None)

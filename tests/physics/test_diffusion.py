@@ -222,22 +222,6 @@ def test_a_source_is_answered_alike_whenever_it_starts_and_only_fades_after() ->
     assert early.field_k.min() >= 0
 
 
-def test_it_is_of_first_order_in_time() -> None:
-    """Half the step, half the error: against steps so short that they stand for none."""
-    world = np.random.default_rng(2)
-    start, drive, fields = world.normal(0, 2, SHAPE), driven(world), []
-    for steps in (1024, 32, 64, 128):
-        run = Run(room(), start)
-        for _ in march(run, lambda *_: drive, 600.0 / steps, 600.0):
-            pass
-        fields.append(run.field_k)
-    errors = [float(np.abs(field - fields[0]).max()) for field in fields[1:]]
-
-    assert [math.log2(one / other) for one, other in pairwise(errors)] == pytest.approx(
-        [1.0, 1.0], abs=0.15
-    )
-
-
 def test_it_is_of_second_order_in_space() -> None:
     """A wave between two kept and two sealed sides, settled under the power that holds it."""
     errors = []

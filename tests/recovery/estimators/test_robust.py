@@ -360,18 +360,6 @@ def test_four_times_as_many_sources_of_any_powers_are_half_as_likely() -> None:
             assert each[number] / each[4 * number] == pytest.approx(2, rel=0.05)
 
 
-def test_what_speaks_for_one_family_against_another_counts_by_its_root() -> None:
-    """For the map as for its band: no family is quite the room that there is."""
-    logs = {"stated": 0.0, "powers": math.log(1e-4), "room": math.log(1e-8)}
-    for stated, power in (robust._MAP, robust._DOUBT):
-        chances = robust._weigh(logs, stated, power)
-
-        assert sum(chances.values()) == pytest.approx(1)
-        assert chances["powers"] / chances["room"] == pytest.approx(1e2)
-        odds = stated / (1 - stated) * 1e4
-        assert chances["stated"] / chances["powers"] == pytest.approx(math.sqrt(odds))
-
-
 def test_the_band_doubts_what_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wider than by Bayes' rule, and that than of who is sure that all is as stated; one map."""
     scenes = [replace(seen_of(trial), prior=Prior(2, 2, 1.0, 0.9)) for trial in (1, 2, 3)]

@@ -112,17 +112,13 @@ def variation_of_table(made: Table) -> mpmath.mpf:
     return total / 2
 
 
-def fraction(value: Fraction) -> mpmath.mpf:
-    return mpmath.mpf(value.numerator) / value.denominator
-
-
 @pytest.mark.parametrize(("num", "den", "bits"), TABLES)
 def test_the_slack_is_proven_and_not_far_off(num: int, den: int, bits: int) -> None:
     """The distance in full, below the bound in fractions, below the one that devices state."""
     made = Table(num, den, bits)
     truth, bound, stated = variation_of_table(made), bound_distance(made), Fraction(*made.slack)
 
-    assert truth <= fraction(bound) <= 1.1 * truth  # what lies beyond is bounded, not summed
+    assert truth <= as_mpf(bound) <= 1.1 * truth  # what lies beyond is bounded, not summed
     assert bound <= stated <= 10 * bound
 
 
@@ -146,9 +142,9 @@ def test_one_threshold_off_is_found(k: int) -> None:
 def test_the_exponential_is_never_below(x: Fraction) -> None:
     """Rounded down it would charge too little."""
     mpmath.mp.dps = 80
-    truth = mpmath.exp(fraction(x))
+    truth = mpmath.exp(as_mpf(x))
 
-    assert truth <= fraction(bound_exponential(x)) <= truth * (1 + mpmath.mpf(10) ** -15)
+    assert truth <= as_mpf(bound_exponential(x)) <= truth * (1 + mpmath.mpf(10) ** -15)
 
 
 @pytest.mark.long

@@ -345,15 +345,6 @@ def test_a_solver_at_odds_with_itself_leaves_all_open(monkeypatch: pytest.Monkey
     assert certify_band(matrix, matrix[:, 3] - 9, 0.1, 1.0).status.startswith("infeasible")
 
 
-def test_what_no_heat_explains_is_said() -> None:
-    """Readings far below anything warm: a reason instead of a band."""
-    matrix = operator()
-    found = certify_band(matrix, np.full(50, -5.0), 0.1, 2.0)
-
-    assert found.band is None
-    assert found.status.startswith("infeasible: no such heat comes nearer")
-
-
 def test_the_distance_that_is_named_is_the_least() -> None:
     """By cvxpy, for a total that is known to lie between two numbers."""
     matrix, readings = operator(20, 10), np.full(10, 9.0)
