@@ -29,6 +29,7 @@ from .l1 import prepare as prepare
 # What a search for the least heat is given, checked before any solver sees it.
 
 Floats = NDArray[np.float64]
+_NOBODY = np.empty(0, np.int64)
 
 
 def check_readings(readings: ArrayLike, shape: tuple[int, int]) -> Floats:
@@ -102,6 +103,25 @@ def _alike(upper: float, cells: int) -> Floats:
     return np.full(cells, upper)
 
 
+def check_start(
+    start: Solution | None, ceiling: Floats, cells: int
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Return heat to begin with, (cells,), and which cells hold any.
+
+    Raises:
+        ValueError: the start is of other cells.
+    """
+    if start is None:
+        return np.zeros(cells), _NOBODY
+    if start.heat.shape != (cells,):
+        raise ValueError(
+            f"start has {len(start.heat)} cells but the operator {cells}, so it is the solution "
+            "of another room. Leave it out, or solve with the operator it was found with."
+        )
+    heat = np.minimum(start.heat, ceiling)
+    return heat, np.flatnonzero(heat > 0)
+
+
 def describe_undetermined(ready: Prepared, ceiling: Floats, radius: float) -> str:
     """Return in words what readings of this operator cannot tell, nothing where they can."""
     if ready.rank == 1:
@@ -127,6 +147,7 @@ def minimise_l1(
     radius: float,
     upper: ArrayLike = 1.0,
     method: Literal["auto", "cvxpy", "fast"] = "auto",
+    start: Solution | None = None,
 ) -> Solution:
     """Return the least heat within 0..upper that comes within the radius of the readings.
     "fast" is compiled where numba is installed: once, that takes twenty seconds.
@@ -141,6 +162,7 @@ def minimise_l1(
         method: "cvxpy" for the program as printed. "fast" for the active set, compiled if numba
             is there. "auto" for the same, compiled where that is done already or pays at once,
             and Clarabel's answer where the active set has no proof of its own.
+        start: the solution of a moment ago; its warm cells are tried first.
 
     Returns:
         A Solution with one of these statuses. "optimal": within the radius but for a
@@ -171,8 +193,8 @@ def minimise_l1(
             raise make_spoilt_error()
         printed = np.asarray(ready.basis.T @ ready.small if operator is ready else operator, float)
         return by_cvxpy(printed, ready, target, radius, ceiling, blind)
-    heat = np.zeros(ready.shape[1])
-    numbers, multipliers = _walk(ready, target, radius, ceiling, heat, method == "fast")
+    heat, guess = check_start(start, ceiling, ready.shape[1])
+    numbers, multipliers = _walk(ready, target, radius, ceiling, heat, guess, method == "fast")
     objective, residual, gap, kept, price, code, taken = numbers.tolist()
     status = status_of(int(code), objective, residual, gap, kept)
     if status == "inaccurate" and method == "auto":
@@ -201,7 +223,7 @@ def find_misfit(
     target = check_readings(readings, ready.shape)
     radius, ceiling = check_radius(radius), check_ceiling(upper, ready.shape[1])
     heat = np.zeros(ready.shape[1])
-    numbers, _ = _walk(ready, target, radius, ceiling, heat, any_heat=True)
+    numbers, _ = _walk(ready, target, radius, ceiling, heat, _NOBODY, any_heat=True)
     if numbers[1] <= radius * (1 + BEYOND_MAX):
         return None
     if numbers[5] == active_set.STALLED:
@@ -211,7 +233,7 @@ def find_misfit(
 
 def _walk(
     ready: Prepared, target: Floats, radius: float, ceiling: Floats, heat: Floats,
-    fast: bool = False, any_heat: bool = False,
+    guess: NDArray[np.int64], fast: bool = False, any_heat: bool = False,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Put the least heat, or any, into `heat`; return the kernel's numbers, and multipliers.
 
@@ -225,7 +247,7 @@ def _walk(
     kernel = compile_if_worth(active_set, fast or ready.small.size > _WORTH)
     kernel.solve(
         ready.small, ready.coarse, ready.step, ready.grain, ceiling, inside,
-        np.dot(beyond, beyond), radius if size > radius else math.inf, any_heat, heat, rest,
-        numbers,
+        np.dot(beyond, beyond), radius if size > radius else math.inf, any_heat, guess, heat,
+        rest, numbers,
     )  # fmt: skip
     return numbers, beyond + ready.expand(rest)

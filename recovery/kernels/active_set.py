@@ -317,14 +317,21 @@ def set_target(work: Work, inside: float) -> tuple[float, float]:
 
 
 def admit_cell(
-    operator: Floats, work: Work, cell: int, top: float, may_trade: bool
+    operator: Floats, work: Work, cell: int, top: float, held: float, may_trade: bool
 ) -> bool:  # fmt: skip
-    """Let a cell win heat, or a full one lose it; return whether others may still trade."""
-    new, turn, held, traded = operator[:, cell].copy(), 1, 0.0, 0.0
+    """Let a cell win heat, a full one lose it, or one that holds heat be free, as is its turn.
+
+    Returns whether others may still trade.
+    """
+    new, turn, traded = operator[:, cell].copy(), 1 if held == 0 else 0, 0.0
     if work.state[cell] == FULL:
         turn, held = -1, top
         shift_readings(work, new, top)
-    while not make_free(work, cell, new, held, top, turn if traded == 0 else 0):
+    elif held > top or top == 0:
+        held = top
+    while (turn == 0 and held >= top) or not make_free(
+        work, cell, new, held, top, turn if traded == 0 else 0
+    ):
         who = -1
         if may_trade:
             traded, who = trade_heat(work, new, top * turn)
@@ -411,7 +418,8 @@ def write_result(
 
 def solve(
     operator: Floats, coarse: Floats, step: int, grain: float, ceiling: Floats, readings: Floats,
-    outside: float, most: float, any_heat: bool, heat: Floats, rest: Floats, numbers: Floats,
+    outside: float, most: float, any_heat: bool, guess: Whole, heat: Floats, rest: Floats,
+    numbers: Floats,
 ) -> None:  # fmt: skip
     """Find the least heat.
 
@@ -424,6 +432,7 @@ def solve(
         outside: ||y - U U'y||**2, which no heat explains.
         most: how far A f may stay from y.
         any_heat: whether the first heat that comes so near will do; the code is then STALLED.
+        guess: cells that hold heat in `heat`; all others are 0 there.
         heat: (cells,), for the least heat.
         rest: (rank,), for c - B heat; over the price they are multipliers.
         numbers: (7,), for the total; the residual; what the total exceeds the least by at most,
@@ -453,21 +462,22 @@ def solve(
     for cell in range(cells):
         state[cell] = EMPTY if ceiling[cell] > 0 else CLOSED
     best[1] = np.inf
-    near, done, price, values = False, False, 0.0, readings
-    news, lowest, first = int(np.int64(0)), -1, int(np.int64(-1))
+    near, done, price, values, chosen = False, False, 0.0, readings, guess
+    news, lowest, first = len(guess), -1, int(np.int64(-1))
     while True:
         # Let them in, walk to the readings, and leave behind those that run empty or full.
         may_trade = near and tally[SIZE] > 0
         for i in range(news + 1):
             if i == news and lowest < 0:
                 break
-            cell = found[i] if i < news else work.full[lowest]
+            cell = chosen[i] if i < news else work.full[lowest]
             if i == 0:
                 first = cell
             if i == news:
                 tally[FILLED] -= 1
                 work.full[lowest] = work.full[tally[FILLED]]
-            may_trade = admit_cell(operator, work, cell, ceiling[cell], may_trade)
+            may_trade = admit_cell(operator, work, cell, ceiling[cell], heat[cell], may_trade)
+            heat[cell] = 0.0
         while True:
             miss, price = set_target(work, inside)
             tally[TAKEN] += 1 if tally[SIZE] > 0 else 0
@@ -507,6 +517,7 @@ def solve(
             break
         if not better and news > 0:
             news, lowest = 1, -1
+        chosen = found
     np.add(left, 0.0, rest)
     write_result(
         work, ceiling, readings, outside, radius, price, left, values, done, heat,

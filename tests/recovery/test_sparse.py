@@ -189,6 +189,7 @@ def test_an_operator_of_full_rank_is_not_sketched_away() -> None:
         ({"operator": np.eye(25, 40) * 1j}, "of complex128 but must hold real numbers"),
         ({"readings": ["warm"] * 25}, "the list of readings is a list of"),
         ({"readings": np.ones(25, dtype=object)}, "a ndarray of object but must hold"),
+        ({"start": minimise_l1([[1.0, 0.0]], [1.0], 0.5)}, "start has 2 cells"),
     ],
 )
 def test_bad_input_is_refused_before_any_solver_sees_it(change: dict, why: str) -> None:
@@ -200,7 +201,7 @@ def test_bad_input_is_refused_before_any_solver_sees_it(change: dict, why: str) 
         minimise_l1(**given)
 
 
-# The active set, run as it is and compiled: exact, and proved.
+# The active set, run as it is and compiled: exact, proved, and the same from any start.
 
 SIZES = [(40, 25), (100, 50), (30, 60), (200, 20), (60, 60), (700, 40)]
 SPREADS = [1e-4, 1e-3, 0.005, 0.05, 0.5, 5.0, 100.0]
@@ -313,3 +314,24 @@ def test_a_long_line_is_not_looked_at_whole_and_is_exact_all_the_same(tier: str)
     assert ready.step > 1
     assert found.status == "optimal"
     assert found.objective <= bound * (1 + 1e-8)
+
+
+def test_a_start_from_a_moment_ago_ends_at_the_same_heat(tier: str) -> None:
+    """From the last frame, from nonsense, and from the answer itself, which takes a step."""
+    matrix = operator(100, 50, 0.05)
+    world = np.random.default_rng(4)
+    heat = np.zeros(100)
+    heat[[20, 50, 81]] = 1.0
+    first = matrix @ heat + 0.1 * world.normal(size=50)
+    radius = 0.1 * math.sqrt(65)
+    then = minimise_l1(matrix, first, radius)
+    now = matrix @ np.roll(heat, 1) + 0.1 * world.normal(size=50)
+    cold = minimise_l1(matrix, now, radius)
+    nonsense = minimise_l1(matrix, matrix @ np.ones(100), 0.1)
+
+    for start in (then, nonsense):
+        warm = minimise_l1(matrix, now, radius, start=start)
+        assert warm.status == "optimal"
+        assert warm.objective == pytest.approx(cold.objective, rel=1e-10)
+    assert minimise_l1(matrix, now, radius, start=cold).iterations <= 2
+    assert minimise_l1(matrix, now, radius, start=then).iterations < cold.iterations
