@@ -109,21 +109,19 @@ def test_a_program_that_hangs_is_reset_all_the_same() -> None:
     assert dead.end == "reset"
 
 
-def test_a_board_with_a_long_watchdog_needs_no_timer() -> None:
-    """An ESP32: its timers have other numbers, and one of them is not asked for."""
-    chip = Chip(10**6)
-    power.Watchdog(chip, "esp32")
-
-    assert (chip.patience_ms, chip.period_ms) == (power.PATIENCE_MS, 0)
-    power.Watchdog(SimpleNamespace(), "unix").feed()  # and one without any does without
-
-
-def test_a_port_that_refuses_so_long_a_watchdog_gets_the_short_one() -> None:
-    """Whatever its name is."""
-    chip = Chip(RP2040_MOST_MS)
+@pytest.mark.parametrize(
+    ("most_ms", "patience_ms", "period_ms"),
+    [(10**6, power.PATIENCE_MS, 0), (RP2040_MOST_MS, power.SHORT_MS, power.STEP_MS)],
+)
+def test_a_board_with_a_long_watchdog_needs_no_timer(
+    most_ms: int, patience_ms: int, period_ms: int
+) -> None:
+    """One that refuses so long a one gets the short one and a timer, whatever its name is."""
+    chip = Chip(most_ms)
     power.Watchdog(chip, "other")
 
-    assert (chip.patience_ms, chip.period_ms) == (power.SHORT_MS, power.STEP_MS)
+    assert (chip.patience_ms, chip.period_ms) == (patience_ms, period_ms)
+    power.Watchdog(SimpleNamespace(), "unix").feed()  # and one without any does without
 
 
 @pytest.mark.parametrize("locks", [True, False])

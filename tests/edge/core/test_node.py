@@ -512,21 +512,6 @@ def test_a_device_is_not_made_without_a_booted_budget() -> None:
         node(budget=Budget(slots, rootkeys.state_key(ROOT)))
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: rootkeys.identity("lab", "n", ROOT, SITE_KEY, 0, "open"), "sealed"),
-        (lambda: rootkeys.identity("lab", "n", b"short", SITE_KEY, 0), "32"),
-    ],
-)
-def test_a_device_is_not_enrolled_without_protection(
-    make: Callable[[], object], words: str
-) -> None:
-    """Wrong keys or an unknown mode end at the host, not in the field."""
-    with pytest.raises(ValueError, match=words):
-        make()
-
-
 def test_a_name_too_long_for_a_stream_is_refused_when_the_device_is_made() -> None:
     """Not at its first round, in the field."""
     who = rootkeys.identity("lab", "n" * 256, ROOT, SITE_KEY, 0, "keyholder")

@@ -88,31 +88,6 @@ def test_a_frame_holds_what_the_rounds_law_draws_and_no_more() -> None:
         )
 
 
-def test_it_pays_then_draws_then_reads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is spent must be on the medium, and the draw done, before there is a cell."""
-    order: list[str] = []
-
-    class Noted(Ram):
-        def write(self, i: int, data: bytes) -> None:
-            order.append("write")
-            super().write(i, data)
-
-    def drawn(table: object, rng: object) -> tuple[int, int, int]:
-        order.append("draw")
-        return 1, 0, 0
-
-    def read(_: object) -> tuple[int, int]:
-        order.append("read")
-        return 0, 0
-
-    device = node(booted(slots=Noted()))
-    order.clear()
-    monkeypatch.setattr(disk_half, "draw", drawn)
-    device.answer(message(), read)
-
-    assert order == ["write", "write", "write", "draw", "read"]
-
-
 def test_what_lies_ready_is_used_for_the_next_round_alike_and_for_no_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
