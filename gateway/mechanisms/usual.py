@@ -18,6 +18,7 @@ from recovery.maps.sentence import Wording
 
 from ..faults import OperatorFault
 from ..output import FOUND, SENT, TRUE, Stage, Writer, check_writable, write_all
+from ..settings.fields import collect_fields
 from ..settings.windows import DAYS, count_windows, list_cadences
 from .record import Fact
 from .scores import (
@@ -56,14 +57,10 @@ def make_query(deployment: Any) -> Any:
 
     mechanism = find_for_deployment(deployment)
     own = deployment.own
-    asked: dict[str, Any] = {"grid": deployment.room.grid}
-    for field in fields(mechanism.query):
-        for table in (deployment.privacy, own):
-            if field.name in type(table).model_fields:
-                asked[field.name] = getattr(table, field.name)
+    asked = collect_fields(mechanism.query, deployment.privacy, own)
     if "users" in mechanism.abouts:
         asked["users"] = asked.get("users") or own.devices
-    return mechanism.query(**asked)
+    return mechanism.query(grid=deployment.room.grid, **asked)
 
 
 # For readers.

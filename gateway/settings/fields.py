@@ -1,5 +1,6 @@
 """The kinds of values that a deployment file may hold: counts, shapes, ratios, names, ports."""
 
+from dataclasses import fields
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -75,3 +76,13 @@ class Section(BaseModel):
     """A table of the file: frozen, and nothing in it that we do not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def collect_fields(query: Any, *tables: Any) -> dict[str, Any]:
+    """Return the fields of a query that tables of a deployment file have by the same name."""
+    return {
+        field.name: getattr(table, field.name)
+        for field in fields(query)
+        for table in tables
+        if field.name in type(table).model_fields
+    }
