@@ -261,17 +261,6 @@ class Standing:
         return cell % self._columns, cell // self._columns
 
 
-def make_people_fleet(
-    devices: Iterable[Any], cells: NDArray[np.int64], columns: int, mechanism: str
-) -> Fleet:
-    """Return devices that answer for these people; see `Standing`.
-
-    Raises:
-        ValueError: a device of somebody who is not there, or two of one name.
-    """
-    return Fleet(devices, Standing(cells, columns), None, mechanism=mechanism)
-
-
 # Where the people of `heatveil fleet` are: at the points of a file, or of an example.
 
 FIRST = EXAMPLES[-1]  # of which there is one where nothing was said: three crowds of people
@@ -293,7 +282,9 @@ class StandingCrowd:
             OperatorFault: there are more devices than people.
         """
         try:
-            return make_people_fleet(devices, self.cells, self.columns, self.mechanism)
+            return Fleet(
+                devices, Standing(self.cells, self.columns), None, mechanism=self.mechanism
+            )
         except ValueError as fault:
             raise OperatorFault(str(fault)) from fault
 

@@ -179,6 +179,19 @@ SEALED: Mapping[str, Any] = MappingProxyType(
 )
 
 
+# Of `Exported`, where a release has a number for each square of a pyramid.
+SQUARES: Mapping[str, Any] = MappingProxyType(
+    {
+        **SEALED,
+        "release": {"square": int, "parts": int},
+        "units": {
+            "square": "of the measured ones, level by level and row by row, from 0",
+            "parts": "of people in a square, with noise in them",
+        },
+    }
+)
+
+
 # Of `Mechanism`, where the gateway is trusted: whoever reads a map is told so first.
 CENTRAL: Mapping[str, Any] = MappingProxyType(
     {

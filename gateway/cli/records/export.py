@@ -465,7 +465,7 @@ def export(
     with open_reader(deployment) as reader:
         if what != "ledger":  # which stays
             reader.check_not_deleted(f"its {what}")
-        _check_mechanism(deployment, reader)
+        check_same_mechanism(deployment, next(iter(reader.list_rounds(1)), None))
         promise = _describe_promise(deployment, reader, what, kind.units, span)
         if earth is not None:
             promise["on_earth"] = earth.describe_site()
@@ -475,11 +475,6 @@ def export(
     source = f" from {used:,} {kind.of}" * bool(kind.of)
     typer.echo(f"{out}: {rows:,} rows of {what}{source}{gone}")
     typer.echo(f"{out}{PROMISE}: the promise that goes with them")
-
-
-def _check_mechanism(deployment: Deployment, reader: Any) -> None:
-    for row in reader.list_rounds(1):
-        check_same_mechanism(deployment, row)
 
 
 def _describe_promise(

@@ -3,7 +3,6 @@
 And as files hold it: releases that were published, and the rows of an export.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,6 @@ from edge.mechanisms.disk import outer
 from recovery.disk import promise
 from recovery.disk.query import Query
 from recovery.disk.round import domain_of, explain_query_refusal, make_round
-from recovery.maps.guarantee import from_json
 
 from .. import usual
 from ..record import Payload, Tail
@@ -97,21 +95,17 @@ def read_release(query: Query, written: Any) -> Release:
     Raises:
         ValueError: it has not the shape of one.
     """
-    number, params, values = written["number"], tuple(written["params"]), list(written["values"])
-    if not all(type(part) is int for part in (number, *params)):
-        raise ValueError(f"the params of round {number!r} are not all whole numbers")
-    guarantee = from_json(json.dumps(written["guarantee"]))
-    round = Round(number, disk.NAME, query.grid, params, guarantee)
-    table = disk.Table(round)
-    if len(values) != table.columns * table.rows:
+    found: Release = usual.read_release(query, written)
+    table = disk.Table(found.round)
+    if len(found.values) != table.columns * table.rows:
         raise ValueError(
-            f"round {number} has {len(values)} counts for {table.columns} x {table.rows} cells "
-            "that can be answered"
+            f"round {found.round.number} has {len(found.values)} counts for {table.columns} x "
+            f"{table.rows} cells that can be answered"
         )
-    for cell, value in enumerate(values):
-        if type(value) is not int or value < 0:
-            raise ValueError(f"cell {cell} was answered {value!r} times, which is no count")
-    return Release(round, values, sum(values))
+    for cell, value in enumerate(found.values):
+        if value < 0:
+            raise ValueError(f"cell {cell} was answered {value} times, which is no count")
+    return found
 
 
 def _cell(body: Any) -> Callable[[int], Tail]:

@@ -5,7 +5,7 @@ from recovery import pyramid as analyst
 from recovery.pyramid import cases
 from recovery.pyramid.query import Query
 
-from ..record import CENTRAL, PURE, SEALED, Exported, Mechanism, Module, Serving, join_halves
+from ..record import CENTRAL, PURE, SQUARES, Exported, Mechanism, Module, Serving, join_halves
 from ..words import PLACES, TRUSTED
 
 _crowd = Module(__name__, "crowd")
@@ -27,14 +27,6 @@ _PAGE = {
         "sie unter null liegen. Um zu zählen, musste das Gateway sehen, wo jedes Gerät war.",
     ),
 }
-_EXPORTED = Exported(
-    **SEALED,
-    release={"square": int, "parts": int},
-    units={
-        "square": "of the measured ones, level by level and row by row, from 0",
-        "parts": "of people in a square, with noise in them",
-    },
-)
 
 MECHANISM = Mechanism(
     *join_halves(device, analyst, cases),
@@ -42,7 +34,7 @@ MECHANISM = Mechanism(
     reads="place",
     query=Query,
     bits=device.bits,
-    serving=Serving(**PURE, payload_fault=device.make_payload_check, exported=_EXPORTED),
+    serving=Serving(**PURE, payload_fault=device.make_payload_check, exported=Exported(**SQUARES)),
     cautions=lambda query: [_CAUTION[0]],
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.load_crowd,

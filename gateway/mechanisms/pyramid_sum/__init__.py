@@ -4,7 +4,7 @@ from edge.mechanisms import pyramid_sum as device
 from recovery import pyramid_sum as analyst
 from recovery.pyramid_sum import Query, cases
 
-from ..record import PURE, SEALED, Exported, Mechanism, Module, Serving
+from ..record import PURE, SQUARES, Exported, Mechanism, Module, Serving
 from ..words import PLACES, SUMS
 
 _crowd = Module(__name__, "crowd")
@@ -22,14 +22,6 @@ _PAGE = {
         "lässt sich nur die Summe über viele Geräte lesen; sie ist veröffentlicht.",
     ),
 }
-_EXPORTED = Exported(
-    **SEALED,
-    release={"square": int, "parts": int},
-    units={
-        "square": "of the measured ones, level by level and row by row, from 0",
-        "parts": "of people in a square, with noise in them",
-    },
-)
 
 MECHANISM = Mechanism(
     device.NAME,
@@ -39,15 +31,15 @@ MECHANISM = Mechanism(
     analyst.recover,
     cases,
     trust="distributed",
+    cautions=_sums.list_cautions,
+    reporter=_sums.make_reporter,
     reads="place",
     query=Query,
     bits=lambda round: 16 if device.params_of(round).bits <= 16 else 32,
     vector_length=device.count_sums,
-    serving=Serving(**{**PURE, "check_held": _sums.check_enrolled}, exported=_EXPORTED),
-    cautions=_sums.list_cautions,
+    serving=Serving(**{**PURE, "check_held": _sums.check_enrolled}, exported=Exported(**SQUARES)),
     words=PLACES._replace(has_sd=False, page=_PAGE),
     world=_crowd.load_crowd,
-    reporter=_sums.make_reporter,
     judge=_crowd.judge_map,
     calibrated=_crowd.describe_levels,
 )

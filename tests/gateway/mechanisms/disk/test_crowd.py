@@ -283,10 +283,10 @@ def published(heatveil: Callable[..., Any], tmp_path: Path) -> Path:
     [
         (lambda one: one["values"].pop(), "counts for"),
         (lambda one: one["values"].__setitem__(40, -1), "cell 40 was answered -1 times"),
-        (lambda one: one["values"].__setitem__(40, 1.5), "cell 40 was answered 1.5 times"),
+        (lambda one: one["values"].__setitem__(40, 1.5), "no whole number"),
         (lambda one: one["params"].__setitem__(2, 2 * one["params"][2]), "exp"),
         (lambda one: one["params"].__setitem__(3, 4), "plan"),
-        (lambda one: one["params"].__setitem__(0, "3"), "not all whole numbers"),
+        (lambda one: one["params"].__setitem__(0, "3"), "no whole number"),
         (lambda one: one.pop("guarantee"), "'guarantee' is missing"),
         (lambda one: one["guarantee"].__setitem__("epsilon", [1, 100]), "plan"),
     ],
