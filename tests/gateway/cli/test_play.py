@@ -76,33 +76,6 @@ def test_without_a_seed_nobody_can_repeat_what_was_told(
     assert sum(one == other for one, other in pairs) < len(pairs) / 2
 
 
-PAPER = ("--cells", 100, "--sensors", 50, "--spread", 0.05)
-KEYS = {
-    "emd_l1",
-    "emd_l2",
-    "w2",
-    "similarity",
-    "pearson",
-    "kl",
-    "mse",
-    "reports",
-    "vector_length",
-    "bytes_per_report",
-    "seconds_plan",
-    "seconds_report",
-    "seconds_release",
-    "seconds_recover",
-}
-
-
-@pytest.fixture
-def sources(tmp_path: Path) -> Path:
-    """Return a file of two sources on the line."""
-    path = tmp_path / "sources.csv"
-    path.write_text("position,intensity\n0.25,1\n0.8,1\n")
-    return path
-
-
 def test_a_map_that_contradicts_its_own_query_counts_on_what_was_read(
     heatveil: Callable[..., Any], tmp_path: Path
 ) -> None:
@@ -126,38 +99,6 @@ def test_a_map_that_contradicts_its_own_query_counts_on_what_was_read(
     assert (fits["verdict"]["level"], fits["verdict"]["why"]) == ("fits", "")
     assert fits["expected_error"] > 0
     assert "Do not trust" not in right.out
-
-
-@pytest.mark.long
-def test_it_writes_the_map_the_scores_and_the_picture(
-    heatveil: Callable[..., Any], sources: Path, tmp_path: Path
-) -> None:
-    """These three files are what outside scripts read, to the letter."""
-    out, scores, plot = (tmp_path / name for name in ("map.npz", "scores.json", "map.png"))
-    files = ("--out", out, "--scores", scores, "--plot", plot)
-    said = heatveil(
-        "play", "thermal", "--sources", sources, *PAPER, "--epsilon", "8/1", "--seed", 7, *files
-    )
-
-    assert (said.status, said.err) == (0, "")
-    with np.load(out) as archive:
-        mass, guarantee = archive["mass"], json.loads(str(archive["guarantee"]))
-    assert (mass.dtype, mass.shape) == (np.float64, (1, 100))
-    assert mass.min() >= 0
-    assert mass.sum() == pytest.approx(1)
-    assert guarantee["epsilon"] == [8, 1]
-    found = json.loads(scores.read_text())
-    assert KEYS <= found.keys()
-    assert all(isinstance(found[key], int | float) for key in KEYS)
-    assert (found["reports"], found["vector_length"]) == (50, 1)
-    assert found["bytes_per_report"] <= 27 + 16
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "sources.csv",
-        "map.npz",
-        "scores.json",
-        "map.png",
-    }
 
 
 def test_no_map_is_a_result_and_leaves_no_old_map_behind(
@@ -211,20 +152,6 @@ def published(heatveil: Callable[..., Any], tmp_path: Path) -> Path:
     )
     heatveil(*words, "--published", path, "--out", tmp_path / "map.npz")
     return path
-
-
-@pytest.mark.long
-def test_what_is_public_can_be_drawn_anew_by_anybody(
-    heatveil: Callable[..., Any], published: Path, tmp_path: Path
-) -> None:
-    """Another estimator, the same promise; and one that does not exist is named."""
-    heatveil("recover", published, "--estimator", "lasso", "--out", tmp_path / "lasso.npz")
-
-    posterior, lasso = (from_npz(tmp_path / name) for name in ("map.npz", "lasso.npz"))
-    assert (posterior.estimator, lasso.estimator) == ("robust", "lasso")
-    assert posterior.guarantee == lasso.guarantee
-    assert not (posterior.mass == lasso.mass).all()
-    assert "estimator is 'magic'" in heatveil("recover", published, "--estimator", "magic").err
 
 
 def test_the_published_file_holds_no_reading(published: Path) -> None:
