@@ -29,33 +29,35 @@ Ask = Callable[..., Any]
 V1 = "/api/v1"
 
 
+def follow(live: Page, ask: Ask, path: str, key: str) -> list[dict[str, Any]]:
+    """Return the rows of all pages of an address, each asked for with `next` of the last."""
+    rows, following = [], ""
+    while True:
+        page = ask(live, f"{V1}/{path}{following}").json
+        rows += page[path.partition("?")[0]]
+        if page["next"] is None:
+            return rows
+        following = f"&{key}={page['next']}"
+
+
 def test_pages_join_without_gap_or_overlap(live: Page, ask: Ask) -> None:
     """Whoever follows `next` sees each round once, newest first."""
-    seen, before = [], ""
-    while True:
-        page = ask(live, f"{V1}/rounds?limit=3{before}").json
-        seen += [row["number"] for row in page["rounds"]]
-        if page["next"] is None:
-            break
-        before = f"&before={page['next']}"
+    seen = follow(live, ask, "rounds?limit=3", "before")
 
-    assert seen == [7, 6, 5, 4, 3, 2, 1]
+    assert [row["number"] for row in seen] == [7, 6, 5, 4, 3, 2, 1]
 
 
 def test_devices_are_listed_by_name_and_hold_no_reading(live: Page, ask: Ask) -> None:
     """What is known of a device is when and how often, never what it felt."""
-    first = ask(live, f"{V1}/devices?limit=2").json
-    then = ask(live, f"{V1}/devices?limit=2&after={first['next']}").json
+    found = follow(live, ask, "devices?limit=2", "after")
 
-    names = [one["name"] for one in first["devices"] + then["devices"]]
-    assert names == ["north", "south", "west"]
-    assert then["next"] is None
-    assert set(first["devices"][0]) == {
+    assert [one["name"] for one in found] == ["north", "south", "west"]
+    assert set(found[0]) == {
         "name", "key_id", "boot", "seq", "reports", "last_s", "late", "refused", "left",
         "alarm", "quarantine", "clock",
     }  # fmt: skip
-    assert first["devices"][0]["left"]["exact"] == "9/8"
-    assert [one["late"] for one in first["devices"]] == [5, 0]
+    assert found[0]["left"]["exact"] == "9/8"
+    assert [one["late"] for one in found[:2]] == [5, 0]
     assert ask(live, f"{V1}/devices/north/gaps").json["gaps"] == [
         {"boot": 3, "first": 4, "last": 6}
     ]
@@ -76,15 +78,9 @@ def test_no_device_is_lost_where_the_database_has_an_order_of_its_own(
     one, *_ = known.list_devices()
     names = ["attic", "Barn", "cellar", "Den", "east"]
     known.list_devices = lambda _: [one._replace(name=name) for name in names]
-    seen, after = [], ""
-    while True:
-        page = ask(live, f"{V1}/devices?limit=2{after}").json
-        seen += [row["name"] for row in page["devices"]]
-        if page["next"] is None:
-            break
-        after = f"&after={page['next']}"
+    seen = follow(live, ask, "devices?limit=2", "after")
 
-    assert seen == sorted(names)
+    assert [row["name"] for row in seen] == sorted(names)
 
 
 def test_a_map_that_is_known_is_not_sent_again(live: Page, ask: Ask) -> None:

@@ -13,6 +13,7 @@ from gateway.faults import OperatorFault
 from gateway.service.intake.outcomes import AskedRound
 from gateway.service.telling import make_ready_event
 from gateway.settings import config
+from gateway.settings.deployment import Deployment
 from gateway.store.store import Store
 from gateway.web.floor import read_floor
 from gateway.web.server import Page
@@ -35,6 +36,14 @@ def write(folder: Path, name: str, more: str = "", cells: str = "[6, 4]") -> Pat
         f'mechanism = "thermal"\nevery_s = 3600\n{more}'
     )
     return path
+
+
+def beside(folder: Path, **rooms: str) -> Deployment:
+    """Return our deployment, with rooms beside it so many metres to the right."""
+    for name in rooms:
+        write(folder / name, name)
+    placed = (PLACED.format(at).replace("hall", name) for name, at in rooms.items())
+    return config.load_deployment(write(folder, "lab", "".join(placed)))
 
 
 @pytest.fixture
@@ -62,10 +71,7 @@ def test_the_other_rooms_are_read_from_their_stores_as_they_were(
     tmp_path: Path, hall: Callable[..., None], ask: Callable[..., Any]
 ) -> None:
     """Now, at a time, before the first map, and where a gateway has not begun."""
-    write(tmp_path / "hall", "hall")
-    write(tmp_path / "attic", "attic")
-    placed = PLACED.format("-6.0") + PLACED.format("6.0").replace("hall", "attic")
-    deployment = config.load_deployment(write(tmp_path, "lab", placed))
+    deployment = beside(tmp_path, hall="-6.0", attic="6.0")
     hall(1, 1000.0, 2.0, sensors_used=4)
     hall(2, 2000.0, 3.0, verdict={"level": "clamp", "why": "it is"})
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
@@ -99,10 +105,7 @@ def test_a_room_that_cannot_be_drawn_says_why_and_takes_no_other_away(
     code: str,
 ) -> None:
     """Its store is damaged or another heatveil's, or its map is none that this floor can show."""
-    write(tmp_path / "hall", "hall")
-    write(tmp_path / "attic", "attic")
-    placed = PLACED.format("-6.0") + PLACED.format("6.0").replace("hall", "attic")
-    deployment = config.load_deployment(write(tmp_path, "lab", placed))
+    deployment = beside(tmp_path, hall="-6.0", attic="6.0")
     hall(1, 1000.0, 2.0, **more)
     with sqlite3.connect(tmp_path / "hall" / "hall.sqlite") as connection:
         connection.execute(broken)
@@ -157,8 +160,7 @@ def test_the_floor_is_drawn_in_one_scale(
     tmp_path: Path, hall: Callable[..., None], opened: Opened, until: Until
 ) -> None:
     """The fuller room is bright, ours is not; without other rooms there is no floor."""
-    write(tmp_path / "hall", "hall")
-    deployment = config.load_deployment(write(tmp_path, "lab", PLACED.format("6.0")))
+    deployment = beside(tmp_path, hall="6.0")
     hall(1, time.time(), 4.0)
     ours = drawn(1, 0, mass=FULL[::-1], total=1.0)
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
@@ -183,8 +185,7 @@ def test_what_is_not_to_be_trusted_does_not_make_the_scale(
     tmp_path: Path, hall: Callable[..., None], opened: Opened, until: Until
 ) -> None:
     """Nor does what is old: a wrong map of a hundred people would leave the others dark."""
-    write(tmp_path / "hall", "hall")
-    deployment = config.load_deployment(write(tmp_path, "lab", PLACED.format("6.0")))
+    deployment = beside(tmp_path, hall="6.0")
     hall(1, time.time(), 400.0, verdict={"level": "clamp", "why": "it is"})
     with Page("127.0.0.1", 0, neighbours=read_floor(deployment)) as page:
         page.feed.put_event(make_ready_event(deployment, 24))

@@ -121,23 +121,6 @@ def _told(heatveil: Callable[..., Any], *words: object) -> Any:
     return json.loads(heatveil(*WORDS, *words, "--json").out)
 
 
-@pytest.mark.long
-def test_what_is_not_protected_comes_first(heatveil: Callable[..., Any]) -> None:
-    """A number that is read before its limits is believed without them."""
-    said = heatveil(*WORDS, "--grid", "15x15", "--epsilon", "7/2")
-
-    assert (said.status, said.err) == (0, "")
-    assert said.out.startswith("NOT PROTECTED: that somebody is there")
-    for part in (
-        "Radius: 2 cells",
-        "scheme wave",
-        "Formally: epsilon 7/2",
-        "odds move at most by",
-        "33.12",
-    ):
-        assert part in said.out
-
-
 def test_the_table_has_the_radii_of_the_paper(heatveil: Callable[..., Any]) -> None:
     """At d = 15 the formula gives 16, 7, 3, 1 and 0 cells for these epsilons."""
     told = _told(heatveil, "--grid", "15x15", "--set", "scheme=dam")
@@ -203,6 +186,7 @@ def test_other_windows_are_told_and_drawn(heatveil: Callable[..., Any], tmp_path
     numbers = json.loads(heatveil("calibrate", site, "--json").out)
     rows = numbers["trade"]
 
+    assert told.out.startswith("NOT PROTECTED: that somebody is there")
     assert "in epsilon: a day 13, a week 91, a year 4745." in told.out
     assert {row["window_h"] for row in rows} == {8, 24, 168}
     assert {"window_h": 24, "every_s": 3600, "readings": 26}.items() <= rows[4].items()

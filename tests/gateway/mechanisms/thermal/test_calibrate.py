@@ -316,20 +316,6 @@ def test_as_many_are_tried_as_take_a_few_seconds(
     assert (tried and (tried["trials"], tried["estimator"])) == (trials and (trials, "l1"))
 
 
-@pytest.mark.parametrize(
-    ("more", "why"),
-    [
-        ({"readings": 80}, "too long with 100 cells, 50 sensors and 80 readings;"),
-        ({"drift": 0.1}, "too long where spread or drift are to be found out;"),
-    ],
-)
-def test_what_takes_too_long_to_try_is_said(more: dict[str, Any], why: str) -> None:
-    """One cause, not all that there could be."""
-    query = Query(Grid((100, 1), 0), (50,), 0.05, (4, 1), **more)
-
-    assert why in calibrate_numbers.format_map_line(query, None, None)
-
-
 @pytest.mark.long
 def test_the_ways_to_take_the_background_away_stand_side_by_side(
     heatveil: Command, site: Path
