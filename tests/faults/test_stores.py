@@ -465,7 +465,7 @@ def test_migration_fails_half_way(tmp_path: Path) -> None:
     print(f"{kills} kills")
     Store(path, "lab").close()
 
-    assert kills > (9 if FULL else 0)
+    assert (9 if FULL else 0) < kills < 60  # with no statement left to die at it ends well
     assert sound(path)
     assert ask(path, "SELECT schema, site, promise, budget FROM about") == [(SCHEMA, *KEPT)]
     assert ask(path, "SELECT rho FROM charges") == [("1/7",)]
@@ -480,14 +480,3 @@ def test_migration_control(tmp_path: Path) -> None:
 
     assert dies_at(path, 12, "bare")
     assert inside(path) != before
-
-
-@takes_long
-@pytest.mark.parametrize("how", ["ours"])
-def test_migration_that_is_not_killed_goes_through(tmp_path: Path, how: str) -> None:
-    """The program above does what it says: with no statement to die at, it ends well."""
-    path = tmp_path / "old.sqlite"
-    old(path)
-
-    assert not dies_at(path, 10_000, how)
-    assert ask(path, "SELECT schema FROM about") == [(SCHEMA,)]
