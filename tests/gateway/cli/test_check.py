@@ -9,6 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -376,6 +377,29 @@ def test_a_gateway_that_works_is_ready(site: Path, heatveil: Heatveil) -> None:
     assert whole.out.splitlines()[-1] == "ready"
 
 
+def test_who_is_no_gateway_is_told_from_one(heatveil: Heatveil) -> None:
+    """Another program on that port may answer JSON, too."""
+    with HTTPServer(("127.0.0.1", 0), Stranger) as other:
+        threading.Thread(target=other.handle_request, daemon=True).start()
+        said = heatveil("health", "--url", f"http://127.0.0.1:{other.server_port}/", "--json")
+
+    assert said.status == 1
+    assert "not as a gateway does" in json.loads(said.out)["why"]
+
+
+class Stranger(BaseHTTPRequestHandler):
+    """Answers what a gateway would not."""
+
+    def do_GET(self) -> None:
+        """Say something else."""
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"ready": true}')
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing of it."""
+
+
 def test_health_shows_its_token_and_names_one_that_is_missing_or_wrong(
     site: Path, heatveil: Heatveil, tmp_path: Path
 ) -> None:
@@ -420,16 +444,8 @@ def test_who_is_shut_out_is_told_and_is_no_trouble(site: Path, heatveil: Heatvei
 
 # The commands that look: they change nothing, and leave with a status that a script can trust.
 
-LOOKS = [
-    ("check",),
-    ("ledger",),
-    ("show",),
-    ("health",),
-    ("check", "--json"),
-    ("ledger", "--json"),
-    ("show", "--json"),
-    ("health", "--json"),
-]
+NAMES = "check", "ledger", "show", "health"
+LOOKS = [(name, *more) for more in ((), ("--json",)) for name in NAMES]
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -74,6 +74,11 @@ def plan_file(path: Path) -> Any:
     return plan_first_round(deployment, config.make_query(deployment))
 
 
+def run(heatveil: Callable[..., Any], filled: Filled, out: Path, what: str, *words: str) -> Any:
+    """Export something of it, and return what was said."""
+    return heatveil("export", "--config", filled.config, "--out", out, "--what", what, *words)
+
+
 @pytest.fixture
 def filled(tmp_path: Path, home: Any) -> Filled:
     """Return a deployment that has run for two rounds."""
@@ -119,8 +124,7 @@ def test_the_promise_stands_beside_the_data(
 ) -> None:
     """Whoever is handed the numbers is handed what they do not hide."""
     out = tmp_path / f"releases{ending}"
-    command = ("export", "--config", filled.config, "--out", out, "--what", "releases")
-    assert heatveil(*command).status == 0
+    assert run(heatveil, filled, out, "releases").status == 0
 
     told = json.loads((tmp_path / f"releases{ending}.guarantee.json").read_text())
     (promise,) = told["promises"]
@@ -158,9 +162,7 @@ def test_each_round_goes_with_the_promise_that_it_was_asked_under(
     filled.config.write_text(text.replace('epsilon = "8/1"', 'epsilon = "1/1"'))
 
     def export_maps(name: str) -> Any:
-        out = tmp_path / name
-        words = ("export", "--config", filled.config, "--out", out, "--what", "maps")
-        assert heatveil(*words).status == 0
+        assert run(heatveil, filled, tmp_path / name, "maps").status == 0
         return json.loads((tmp_path / f"{name}.guarantee.json").read_text())
 
     (promise,) = export_maps("ended.csv")["promises"]
@@ -190,7 +192,7 @@ def test_what_is_past_is_exported_under_the_promise_that_was_charged(
     written = []
     for name in ("before.csv", "after.csv"):
         out = tmp_path / name
-        said = heatveil("export", "--config", filled.config, "--out", out, "--what", what)
+        said = run(heatveil, filled, out, what)
         assert said.status == 0
         told = json.loads((tmp_path / f"{name}.guarantee.json").read_text())
         written.append((out.read_bytes(), told["promises"], told["charged_under"]))
@@ -206,9 +208,7 @@ def test_a_spreadsheet_runs_no_formula_of_a_device(
 ) -> None:
     """A name is a text, whoever chose it; a number below zero stays a number."""
     out = tmp_path / "ledger.csv"
-    assert (
-        heatveil("export", "--config", filled.config, "--out", out, "--what", "ledger").status == 0
-    )
+    assert run(heatveil, filled, out, "ledger").status == 0
     rows = _read(out)
 
     assert [row["device"] for row in rows] == ["", "'" + EVIL, "", "'" + EVIL]
@@ -222,9 +222,7 @@ def test_maps_and_a_span_of_time(
 ) -> None:
     """A cell a row; and what lies outside of the time asked for is not there."""
     out = tmp_path / "maps.jsonl"
-    assert (
-        heatveil("export", "--config", filled.config, "--out", out, "--what", "maps").status == 0
-    )
+    assert run(heatveil, filled, out, "maps").status == 0
     assert [(row["row"], row["column"], row["mass"]) for row in _read(out)] == [
         (0, 0, 0.25),
         (0, 1, 0.0),
@@ -233,7 +231,7 @@ def test_maps_and_a_span_of_time(
     ]
     for n, words in enumerate((["--since", "2100-01-01"], ["--until", "2000-01-01T08:00"])):
         late = tmp_path / f"late{n}.jsonl"
-        said = heatveil("export", "--config", filled.config, "--out", late, *words)
+        said = run(heatveil, filled, late, "reports", *words)
         assert said.status == 0
         assert _read(late) == []
 

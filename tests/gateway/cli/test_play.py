@@ -138,19 +138,9 @@ query = partial(parse_query, find_mechanism("thermal"))
 def published(heatveil: Callable[..., Any], tmp_path: Path) -> Path:
     """Return published readings, with the map that was drawn of them at once beside it."""
     path = tmp_path / "public.json"
-    words = (
-        "play",
-        "thermal",
-        "--sources-random",
-        2,
-        "--epsilon",
-        "4/1",
-        "--set",
-        "readings=3",
-        "--seed",
-        3,
-    )
-    heatveil(*words, "--published", path, "--out", tmp_path / "map.npz")
+    words = ("play", "thermal", "--sources-random", 2, "--epsilon", "4/1", "--seed", 3)
+    files = ("--published", path, "--out", tmp_path / "map.npz")
+    heatveil(*words, "--set", "readings=3", *files)
     return path
 
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -244,10 +245,7 @@ def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
     """It is in every Round and on every map, and no ledger adds it to one for a life."""
     query = config.make_query(deployment())
     promised = thermal.plan(query, []).guarantee
-    hour, whole = (
-        thermal.plan(query.__class__(**{**_fields(query), "window_h": hours}), []).guarantee
-        for hours in (1, 0)
-    )
+    hour, whole = (thermal.plan(replace(query, window_h=hours), []).guarantee for hours in (1, 0))
 
     assert promised.unit == (
         "any 24 hours (k times as long costs k times rho), 26 readings of every sensor together"
@@ -259,10 +257,6 @@ def test_a_promise_for_a_window_says_so_and_is_another_promise() -> None:
     assert make_terms(promised) != make_terms(whole)
     assert find_counted_s(make_terms(promised)) == 25 * step_of(86_400)
     assert find_counted_s(make_terms(whole)) is None
-
-
-def _fields(query: Any) -> dict[str, Any]:
-    return {name: getattr(query, name) for name in query.__dataclass_fields__}
 
 
 def test_what_is_kept_has_an_end_where_rounds_have_none() -> None:

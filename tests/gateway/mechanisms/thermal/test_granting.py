@@ -271,11 +271,6 @@ def test_more_epsilon_is_never_told_as_more_hidden(epsilon: tuple[int, int]) -> 
     assert f"epsilon {'1/10' if epsilon[1] == 10 else epsilon[0]}, delta 1/100000." in words
 
 
-def test_what_is_not_protected_is_always_said() -> None:
-    """The last sentence is the first that a reviewer looks for."""
-    assert describe_promise(LINE, plan(LINE, []).guarantee)[-1].startswith("Not protected: ")
-
-
 GRID = Grid((80, 1), 250)
 
 
