@@ -130,10 +130,8 @@ def test_devices_that_were_asked_under_an_ended_promise_are_not_asked_it_again(
     """Their budgets know of no end: what they refuse would be charged."""
     assert heatveil("check", "--config", kept.path).status == 0
     assert heatveil("ledger", "--config", kept.path, "--end-promise", "--yes").status == 0
-    told, words = (
-        heatveil("check", "--config", kept.path),
-        "was ended, for good, and node-0 has the key",
-    )
+    told = heatveil("check", "--config", kept.path)
+    words = "was ended, for good, and node-0 has the key"
 
     assert (told.status, words in told.out) == (1, True)
     assert json.loads(heatveil("ledger", "--config", kept.path, "--json").out)["rounds_left"] == 0

@@ -292,10 +292,8 @@ def test_what_a_play_would_leave_out_of_a_file_is_refused(
 @pytest.mark.parametrize("kind", ["systematic", "stochastic"])
 def test_who_is_in_several_places_counts_as_one_among_them(tmp_path: Path, kind: str) -> None:
     """Each by its weight, on average; no report marks more than the noise is made for."""
-    mechanism, rows = (
-        find_mechanism("quadtree"),
-        "a,0.1,0.1,3\na,0.9,0.1,1\nb,0.9,0.9,7\na,0.1,0.9,2",
-    )
+    mechanism = find_mechanism("quadtree")
+    rows = "a,0.1,0.1,3\na,0.9,0.1,1\nb,0.9,0.9,7\na,0.1,0.9,2"
     query = mechanism.query(Grid((2, 2), 0), (1, 1), "zero-out", kind=kind, scale=5)
     crowd = mechanism.world(query, a_file(tmp_path, rows), WORLD)
     round, tape, runs = mechanism.plan(crowd.query, ()), Tape(kind.encode()), 2000

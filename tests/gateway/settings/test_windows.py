@@ -126,10 +126,8 @@ def test_what_is_spent_of_a_window_of_secure_sums_comes_back() -> None:
     site = asked_of("pyramid_sum")
     plan = config.make_query(site)
     first = find_mechanism("pyramid_sum").plan(plan, [])
-    rho, whole = (
-        compute_round_rho(first.guarantee),
-        compute_budget_rho(first.guarantee, site.privacy.readings),
-    )
+    rho = compute_round_rho(first.guarantee)
+    whole = compute_budget_rho(first.guarantee, site.privacy.readings)
     some, all_of_it = (
         ledger._in_words(
             site, Ledger(whole, (Charge(rho),) * count), rho, ledger.Charged(first, whole)

@@ -96,10 +96,7 @@ def test_the_promise_that_comes_as_text_is_told_by_codes(name: str, tmp_path: Pa
 def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     """What does not work, whose key is bad, why there is no map; a code of later stays English."""
     lost = LinkState("lan:1883", "gateway").trouble
-    why, few = (
-        judge.judge_numbers(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1],
-        "",
-    )
+    why = judge.judge_numbers(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1]
     few = _few(Turnout(2, 6, 0, 3))
     health = Health("broker", "disk")
     health.set_part("broker", False, lost)
