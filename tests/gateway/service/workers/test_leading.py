@@ -149,7 +149,9 @@ def test_both_release_a_round_and_what_stands_is_one_of_the_two(
         name = opened(store, home, number).name
         values = ([number, 0], [0, number])
         pairs = zip((store, heir), values, strict=True)
-        written = at_once(*(partial(s.close_round, name, v, 1, post=[LETTER]) for s, v in pairs))
+        written = at_once(
+            *(partial(s.close_round, name, v, 1, letters=[LETTER]) for s, v in pairs)
+        )
         assert sorted(written) == [False, True]
         assert (
             store.read_release(name) == heir.read_release(name) == (values[written.index(True)], 1)
