@@ -85,9 +85,11 @@ class PromisedUnits(NamedTuple):
     rounds: Sequence[int]  # the last of each, by its number
     units: Sequence[Unit]  # of each, and then of the present one
 
-    def find_for_charge(self, id: int) -> Unit:
-        """Return what a charge is told in."""
-        return self.units[bisect_left(self.charges, id)]
+    def find_for_charge(self, one: ChargeRow) -> Unit:
+        """Return what a charge is told in: that of its round, a second answer too."""
+        if one.number is None:
+            return self.units[bisect_left(self.charges, one.id)]
+        return self.find_for_round(one.number)
 
     def find_for_round(self, number: int) -> Unit:
         """Return what the price of a round is told in."""

@@ -73,6 +73,12 @@ def charge_second_answers(connection: Any, extra: Sequence[SecondAnswer], now_s:
     insert_many(connection, charges, columns, rows, "ON CONFLICT DO NOTHING")
 
 
+# Of the promises that were ended: the last charge, and the rounds. An alias each time is garbage.
+_EARLIER = select(func.coalesce(func.max(promises.c.charge), 0)).scalar_subquery()
+_PAID = charges.alias()
+_ENDED = select(_PAID.c.round).where(_PAID.c.id <= _EARLIER)
+
+
 def list_charges(connection: Any, counted_s: float | None = None) -> tuple[Charge, ...]:
     """Return everything that was charged under this promise, what is alike together.
 
@@ -107,8 +113,9 @@ def find_affordable_s(
 
 
 def _counting(wanted: Any, counted_s: float | None) -> Any:
-    earlier = select(func.coalesce(func.max(promises.c.charge), 0)).scalar_subquery()
-    wanted = wanted.where(charges.c.id > earlier)
+    """Leave out what belongs to promises that were ended: second answers to their rounds, too."""
+    wanted = wanted.where(charges.c.id > _EARLIER)
+    wanted = wanted.where(or_(charges.c.device == "", charges.c.round.not_in(_ENDED)))
     if counted_s is None:
         return wanted
     return wanted.where(charges.c.at_s > time.time() - counted_s)
@@ -191,15 +198,22 @@ def end_promise(
 
 
 def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
-    """Return the promises that were ended, oldest first: when, and what each was charged."""
-    found, before = [], 0
-    for row in connection.execute(select(promises).order_by(promises.c.id)).all():
-        own = select(charges.c.rho, charges.c.device).order_by(charges.c.id)
-        own = own.where(charges.c.id > before, charges.c.id <= row.charge)
-        paid = tuple(Charge(Fraction(rho), device) for rho, device in connection.execute(own))
-        found.append((row.promise, row.ended_s, Ledger(Fraction(row.budget), paid)))
-        before = row.charge
-    return found
+    """Return the promises that were ended, oldest first: when, and what each was charged.
+
+    A second answer belongs to the promise of its round, whenever it comes.
+    """
+    ended = connection.execute(select(promises).order_by(promises.c.id)).all()
+    last = [row.charge for row in ended]
+    paid: list[list[Charge]] = [[] for _ in range(len(ended) + 1)]
+    promise_of = dict[bytes, int]()
+    columns = charges.c.id, charges.c.round, charges.c.rho, charges.c.device
+    for id, name, rho, device in connection.execute(select(*columns).order_by(charges.c.id)):
+        nth = promise_of.setdefault(name, bisect_left(last, id))
+        paid[nth].append(Charge(Fraction(rho), device))
+    return [
+        (row.promise, row.ended_s, Ledger(Fraction(row.budget), tuple(of)))
+        for row, of in zip(ended, paid[:-1], strict=True)
+    ]
 
 
 def _check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> None:

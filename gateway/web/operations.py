@@ -85,7 +85,7 @@ def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
     book = None if budget is None else reader.read_ledger(budget)
     rows = reader.list_charges(asked.limit + 1, asked.older)
     charges = [
-        records.Charge(*row._replace(rho=records.Rho.of(row.rho, units.find_for_charge(row.id))))
+        records.Charge(*row._replace(rho=records.Rho.of(row.rho, units.find_for_charge(row))))
         for row in rows[: asked.limit]
     ]
     return records.Ledger(

@@ -154,7 +154,7 @@ def foreign_imports(source: str, allowed: set[str]) -> list[str]:
 @pytest.mark.long
 def test_edge_loads_on_every_interpreter(interpreter) -> None:
     """A word of newer Python anywhere in edge would stop every board at its first import."""
-    # Pins and radios (its own tests load what can be loaded), the kernel's files, machine code, and
+    # Pins and radios (its own tests load what can be loaded), the kernel's files, machine code,
     # docstrings that are put into classes.
     device = ("edge.board", "edge.linux", "edge.core.viper", "edge.records")
     boardless = [name for name in MODULES if not name.startswith(device)]

@@ -177,7 +177,7 @@ def read_charge_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
                 str(unit.convert(one.rho)) if unit.is_epsilon else None,
             )
             for one in reversed(page)
-            for unit in [units.find_for_charge(one.id)]
+            for unit in [units.find_for_charge(one)]
         ]
 
 

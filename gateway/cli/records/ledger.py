@@ -413,7 +413,7 @@ def _charges(charges: Sequence[Any], limit: int, units: PromisedUnits) -> Sequen
                 again[one.device] += one.rho
         asked = datetime.fromtimestamp(min(one.at_s for one in rows), UTC)
         twice = f", and {len(again)} device{'s' * (len(again) > 1)} that answered it again"
-        cost = units.find_for_charge(rows[-1].id).format_rho(fleet, 6)
+        cost = units.find_for_charge(rows[-1]).format_rho(fleet, 6)
         lines.append(
             f"  round {number:<6} {asked:%Y-%m-%d %H:%M} UTC  {cost}{twice * bool(again)}"
         )

@@ -1,7 +1,7 @@
 """What the store has said yes to is on the disk, once, and nothing half-done is."""
 
 import gc
-from contextlib import suppress
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -272,6 +272,24 @@ def test_who_answered_under_a_promise_that_was_ended_is_asked_under_no_other(
     assert list_taken(plans[0].guarantee) == []
     unit = describe_window(24, "2 readings", "rho")
     assert list_taken(plans[0].guarantee._replace(unit=unit)) == devices
+
+
+def test_a_second_answer_is_charged_to_the_promise_of_its_round(store: Store, home: Any) -> None:
+    """However late it comes: in the next promise's ledger it would be told in another unit."""
+    first, second = home.round(1), home.round(2)
+    pure = first.guarantee._replace(epsilon=(4, 1), delta=None, rho=(2, 1))
+    assert store.open_round(asked(first._replace(guarantee=pure)), 9 * RHO) == ""
+    assert store.end_promise() == (1, RHO)
+    assert store.open_round(asked(second, b"next"), 9 * RHO) == ""
+    both = [SecondAnswer(name, Charge(RHO, "attic"), b"again") for name in (NAME, b"next")]
+    store.keep_batch([], [], both)
+
+    assert store.list_charges() == (Charge(RHO), Charge(RHO, "attic"))
+    with closing(Reader(store.place)) as reader:
+        (_, _, ended), units = *reader.list_ended_promises(), reader.read_units()
+        told = [units.find_for_charge(one) for one in reader.list_charges()]
+    assert ended.charges == (Charge(RHO), Charge(RHO, "attic"))
+    assert [unit.is_epsilon for unit in told] == [False, True, False, True]
 
 
 def test_a_gateway_that_missed_the_end_of_a_promise_does_not_begin_it_again(
