@@ -35,7 +35,7 @@ BRIEF = {
     "bench_page": (["15"], 60),
     "bench_places": (["15", "1"], 90),
     "bench_secure_sum": ([], 120),
-    "bench_service": (["--devices", "2000", "--rate", "5000", "--seconds", "60"], 240),
+    "bench_service": (["--devices", "2000", "--rate", "7500", "--seconds", "120"], 300),
     "bench_workers": (["--runs", "1"], 400),
 }
 # How near maps come and not how soon: each is judged by as many scenes as it is asked for.
@@ -43,7 +43,7 @@ NEARNESS = ("bench_estimators", "bench_office", "bench_verdict")
 # What is known after many minutes only: with `--full`, each run as a part of its own.
 LONG = {
     "bench_service": [
-        ["--devices", "5000", "--rate", "6200", "--seconds", "600"],
+        ["--devices", "5000", "--rate", "5900", "--seconds", "600"],
         ["--devices", "500", "--rate", "120", "--seconds", "3600"],
     ],
 }
