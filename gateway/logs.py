@@ -78,7 +78,7 @@ def log_to_stderr(level: int = logging.INFO, plain: bool = False) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.WriteLoggerFactory(sys.stderr),
     )
-    _others(level)
+    _bridge_other_loggers(level)
 
 
 def read_variable() -> tuple[int | None, str]:
@@ -119,7 +119,7 @@ class _Bridge(logging.Handler):
             self.handleError(record)
 
 
-def _others(level: int) -> None:
+def _bridge_other_loggers(level: int) -> None:
     """Let what is not ours speak the same way, from WARNING up.
 
     What a library says of its daily work may hold what it works on.
@@ -130,10 +130,10 @@ def _others(level: int) -> None:
     root.setLevel(max(level, logging.WARNING))
     logging.captureWarnings(True)
     if threading.excepthook is threading.__excepthook__:
-        threading.excepthook = _thread_died
+        threading.excepthook = _log_thread_death
 
 
-def _thread_died(died: threading.ExceptHookArgs) -> None:
+def _log_thread_death(died: threading.ExceptHookArgs) -> None:
     if died.exc_value is None or issubclass(died.exc_type, SystemExit):
         return
     fault: tuple[type[BaseException], BaseException, TracebackType | None] = (
@@ -186,24 +186,24 @@ class Pseudonyms:
 
     def __call__(self, _logger: Any, method: str, line: Line) -> Line:
         """Return the line; below WARNING with numbers for names."""
-        if _severity(method) < logging.WARNING:
+        if _find_severity(method) < logging.WARNING:
             for name in NAMING:
                 if name in line:
-                    line[name] = self._hidden(name, line[name])
+                    line[name] = self._hide_name(name, line[name])
         return line
 
-    def _hidden(self, name: str, value: Any) -> Any:
+    def _hide_name(self, name: str, value: Any) -> Any:
         if isinstance(value, list | tuple | set | frozenset):
-            return sorted(self._hidden(name, one) for one in value)
+            return sorted(self._hide_name(name, one) for one in value)
         text = str(value)
         if name != "topic":
-            return self._number(text)
+            return self._make_pseudonym(text)
         levels = text.split("/")
         if len(levels) > 3 and levels[0] == "heatveil" and levels[3] not in SHARED:
-            levels[3] = self._number(levels[3])
+            levels[3] = self._make_pseudonym(levels[3])
         return "/".join(levels)
 
-    def _number(self, name: str) -> str:
+    def _make_pseudonym(self, name: str) -> str:
         return hashlib.blake2b(name.encode(), key=self._salt, digest_size=4).hexdigest()
 
 
@@ -250,7 +250,7 @@ class Repeats:
         return line
 
 
-def _severity(method: str) -> int:
+def _find_severity(method: str) -> int:
     """Return how grave a line is, from the method that it was said with."""
     if method == "exception":
         return logging.ERROR

@@ -44,7 +44,7 @@ def check_writable(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
             one, be it a file that is read.
     """
     for path in paths:
-        if why := _unfit(path):
+        if why := _explain_unfit_path(path):
             raise OperatorFault(f"no result can be written to {path}: {why}. Nothing was computed")
     named = [*paths, *inputs]
     if len({path.resolve() for path in named}) < len(named):
@@ -54,7 +54,7 @@ def check_writable(paths: list[Path], inputs: Iterable[Path] = ()) -> None:
         )
 
 
-def _unfit(path: Path) -> str:
+def _explain_unfit_path(path: Path) -> str:
     """Return why no result can be moved to this place, and what to do; "" where it can."""
     folder = path.absolute().parent
     if path.is_dir():

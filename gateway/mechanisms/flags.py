@@ -210,7 +210,11 @@ def parse_value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
         OperatorFault: it has no such field, or the text is no value of it.
     """
     kinds = typing.get_type_hints(mechanism.query)
-    other = {name: way for name, kind in kinds.items() if (way := _way(kind, mechanism, name))}
+    other = {
+        name: way
+        for name, kind in kinds.items()
+        if (way := _name_other_way(kind, mechanism, name))
+    }
     if name in other:
         raise OperatorFault(f"{given}: {name!r} cannot be set this way; use {other[name]}")
     if name not in kinds:
@@ -224,14 +228,14 @@ def parse_value(name: str, text: str, given: str, mechanism: Mechanism) -> Any:
         return None
     (kind,) = (part for part in parts if part is not types.NoneType)
     if name == "furniture":
-        return _rectangles(text, given)
+        return _parse_rectangles(text, given)
     if kind == Ratio or kind is Fraction:
         pair = parse_ratio_flag(text, given)
         return pair if kind == Ratio else Fraction(*pair)
-    return _plain(kind, text, given)
+    return _parse_plain_value(kind, text, given)
 
 
-def _way(kind: Any, mechanism: Mechanism, name: str) -> str:
+def _name_other_way(kind: Any, mechanism: Mechanism, name: str) -> str:
     """Return what gives a field that no text can; "" where a text gives it."""
     flag = f"--{mechanism.abouts[name].flag}"
     if kind is Grid:
@@ -239,7 +243,7 @@ def _way(kind: Any, mechanism: Mechanism, name: str) -> str:
     return flag if kind == tuple[int, ...] else mechanism.abouts[name].elsewhere
 
 
-def _rectangles(text: str, given: str) -> tuple[tuple[int, ...], ...]:
+def _parse_rectangles(text: str, given: str) -> tuple[tuple[int, ...], ...]:
     """Return rectangles of cells, "column,row,columns,rows" each, with semicolons between."""
     try:
         return tuple(
@@ -253,7 +257,7 @@ def _rectangles(text: str, given: str) -> tuple[tuple[int, ...], ...]:
         ) from fault
 
 
-def _plain(kind: Any, text: str, given: str) -> Any:
+def _parse_plain_value(kind: Any, text: str, given: str) -> Any:
     """Return a word, a truth, a whole number or a decimal."""
     if kind is str or typing.get_origin(kind) is Literal:
         return text

@@ -48,7 +48,7 @@ def draw_panels(grid: Any, panels: Sequence[Panel], path: Path, foot: str = "") 
     """
     figure = Figure(layout="constrained", dpi=150)
     FigureCanvasAgg(figure)
-    (_line if grid.shape[1] == 1 else _plane)(figure, grid, panels)
+    (_draw_line if grid.shape[1] == 1 else _draw_plane)(figure, grid, panels)
     if foot:
         wide = int(figure.get_figwidth() * 14)
         figure.supxlabel(fill(foot, wide), x=0.01, ha="left", fontsize=9, color="#444444")
@@ -60,7 +60,7 @@ def find_picture_extent(grid: Any, margin: tuple[int, int]) -> tuple[float, floa
 
     y goes down, so bottom is the larger. In metres, or in sides of the unit square.
     """
-    across, down = _cell(grid)
+    across, down = _measure_cell(grid)
     (columns, rows), (left, above) = grid.shape, margin
     return (
         -left * across,
@@ -70,15 +70,15 @@ def find_picture_extent(grid: Any, margin: tuple[int, int]) -> tuple[float, floa
     )
 
 
-def _cell(grid: Any) -> tuple[float, float]:
+def _measure_cell(grid: Any) -> tuple[float, float]:
     if not grid.cell_mm:
         return 1 / grid.shape[0], 1 / grid.shape[1]
     return grid.cell_mm / 1000, grid.cell_mm / 1000
 
 
-def _plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
+def _draw_plane(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     # Titles of three lines, the axis' name and the foot take their height whatever the shape is.
-    tall = 3.1 * min(1.6, max(_tall(grid, panel.margin) for panel in panels)) + 1.9
+    tall = 3.1 * min(1.6, max(_measure_aspect(grid, panel.margin) for panel in panels)) + 1.9
     lines = -(-len(panels) // WIDEST)
     beside_each_other = -(-len(panels) // lines)
     figure.set_size_inches(4.3 * beside_each_other, tall * lines)
@@ -117,7 +117,7 @@ def _map(axis: Axes, grid: Any, panel: Panel, values: Floats) -> None:
         interpolation="nearest",
     )
     if panel.blocks is not None:
-        across, down = _cell(grid)
+        across, down = _measure_cell(grid)
         for top, left, high, wide in panel.blocks.boxes[panel.blocks.styles == HATCHED]:
             noisy = Rectangle((left * across, top * down), wide * across, high * down)
             noisy.set(fill=False, edgecolor=NOISY, hatch="////", linewidth=0)
@@ -127,33 +127,33 @@ def _map(axis: Axes, grid: Any, panel: Panel, values: Floats) -> None:
 
 def add_colour_bar(axis: Axes, shown: Any, label: str, share: bool = False) -> None:
     """Say beside a panel, as tall as it whatever its shape, what its colours are."""
-    written = FuncFormatter(_percent) if share else None
+    written = FuncFormatter(_format_percent) if share else None
     beside = axis.inset_axes((1.03, 0, 0.05, 1))
     axis.get_figure().colorbar(shown, cax=beside, label=label, format=written)  # type: ignore[union-attr]
 
 
-def _tall(grid: Any, margin: tuple[int, int]) -> float:
+def _measure_aspect(grid: Any, margin: tuple[int, int]) -> float:
     """Return how high a panel is in parts of its width."""
     left, right, bottom, top = find_picture_extent(grid, margin)
     return (bottom - top) / (right - left)
 
 
-def _percent(share: float, _: Any) -> str:
+def _format_percent(share: float, _: Any) -> str:
     """Return a share as it stands beside a colour.
 
-    >>> _percent(0.0125, 0), _percent(0.00004, 0)
+    >>> _format_percent(0.0125, 0), _format_percent(0.00004, 0)
     ('1.25%', '0.004%')
     """
     return f"{100 * share:.3g}%"
 
 
-def _line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
+def _draw_line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     figure.set_size_inches(9, 2.4 * len(panels) + 0.4)
     axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False).ravel()
     for panel, axis in zip(panels, axes, strict=True):
         left, right, *_ = find_picture_extent(grid, (panel.margin[0], 0))
         if panel.values is not None:
-            _bars(axis, panel, panel.values.ravel(), (left, right))
+            _draw_bars(axis, panel, panel.values.ravel(), (left, right))
         if any(panel.margin):
             axis.axvspan(
                 *find_picture_extent(grid, (0, 0))[:2], color=FAINT, alpha=0.3, zorder=0, lw=0
@@ -168,7 +168,7 @@ def _line(figure: Figure, grid: Any, panels: Sequence[Panel]) -> None:
     axes[-1].set_xlabel(f"place ({'m' if grid.cell_mm else 'length of the line'})")
 
 
-def _bars(axis: Axes, panel: Panel, values: Floats, ends: tuple[float, float]) -> None:
+def _draw_bars(axis: Axes, panel: Panel, values: Floats, ends: tuple[float, float]) -> None:
     """Show values as bars along the line, and between what each is."""
     width = (ends[1] - ends[0]) / len(values)
     places = ends[0] + width * (np.arange(len(values)) + 0.5)
@@ -178,14 +178,14 @@ def _bars(axis: Axes, panel: Panel, values: Floats, ends: tuple[float, float]) -
             if look == HATCHED:
                 bar.set(facecolor="none", edgecolor=panel.colour, hatch="////", linewidth=0)
             bar.set_visible(look != BLANK)
-    if (band := _band(panel)) is not None:
+    if (band := _compute_band(panel)) is not None:
         low, high, label = band
         axis.vlines(places, low, high, color=TRUE, lw=min(2, 200 / len(values)))
         axis.plot([], [], color=TRUE, label=label)
         axis.legend(frameon=False, loc="upper right")
 
 
-def _band(panel: Panel) -> tuple[Floats, Floats, str] | None:
+def _compute_band(panel: Panel) -> tuple[Floats, Floats, str] | None:
     """Return between what each share along a line is, and in words what that is."""
     if (blocks := panel.blocks) is not None:
         cells = blocks.boxes[:, 2] * blocks.boxes[:, 3]
@@ -207,7 +207,9 @@ def _tidy(axis: Axes, panel: Panel) -> None:
         return
     high = axis.get_ylim()[1]
     most = high if panel.top is None else max(high, 1.05 * panel.top)
-    axis.set_ylim(0, most * (1.2 if _band(panel) is not None else 1))  # room for what is named
+    axis.set_ylim(
+        0, most * (1.2 if _compute_band(panel) is not None else 1)
+    )  # room for what is named
 
 
 def format_log_ticks(axis: Axis) -> None:

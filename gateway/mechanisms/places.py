@@ -55,7 +55,7 @@ class Crowd:
         if not self.outside and self.cells.shape[1] > 1 and self.cells.min() == self.cells.max():
             clauses.append(
                 f"all of the points are in one cell of the grid, which is "
-                f"{_size(self.query.grid)}: see that x and y are in the same unit"
+                f"{_describe_size(self.query.grid)}: see that x and y are in the same unit"
             )
         return "; ".join(filter(None, clauses))
 
@@ -64,8 +64,8 @@ def describe_outside(outside: int, grid: Grid) -> str:
     """Return a clause about so many points beyond the grid; else empty."""
     return (
         f"{outside} of the points stand{'s' if outside == 1 else ''} beyond the grid, which is "
-        f"{_size(grid)} from 0 on; who is there answers from the nearest cell, for silence would "
-        "tell"
+        f"{_describe_size(grid)} from 0 on; who is there answers from the nearest cell, for "
+        "silence would tell"
         if outside
         else ""
     )
@@ -81,7 +81,7 @@ def describe_repeated(still: int, readings: int) -> str:
     )
 
 
-def _size(grid: Grid) -> str:
+def _describe_size(grid: Grid) -> str:
     across, down = measure_grid_sides(grid)
     return f"{across:g} by {down:g}{' m' if grid.cell_mm else ''}"
 
@@ -125,7 +125,7 @@ def load_crowd(
     check_weights(found, path)
     _check(found, path, query.readings, advice)
     outside = count_outside(found, path, grid, getattr(query, "outside", "clamp"))
-    cells = _in_turn(found, find_cells(found.places, grid), query.readings)
+    cells = _take_cells_in_turn(found, find_cells(found.places, grid), query.readings)
     return Crowd(query, cells, outside, count_short_users(found, query.readings))
 
 
@@ -190,9 +190,9 @@ def check_weights(found: Points, path: Path) -> None:
     """
     for index in np.flatnonzero(found.weights != 1)[:1]:
         raise OperatorFault(
-            f"{path} line {_row(path, index)[0]}: the weight is {found.weights[index]:g}; here it "
-            "must be 1 or left out, for each device answers once and counts as one. Leave the "
-            "column out, or write a row for each device"
+            f"{path} line {_read_row(path, index)[0]}: the weight is {found.weights[index]:g}; "
+            "here it must be 1 or left out, for each device answers once and counts as one. Leave "
+            "the column out, or write a row for each device"
         )
 
 
@@ -207,7 +207,7 @@ def _check(found: Points, path: Path, readings: int, advice: str) -> None:
     firsts = np.searchsorted(found.users[order], found.users[order])
     nth[order] = np.arange(len(order)) - firsts
     for index in np.flatnonzero(nth >= readings)[:1]:
-        line, (user, *_) = _row(path, index)
+        line, (user, *_) = _read_row(path, index)
         advised = advice.format(rows=int(nth.max()) + 1)
         raise OperatorFault(
             f"{path} line {line}: row {nth[index] + 1} of user {user.strip()}, but each device "
@@ -216,13 +216,15 @@ def _check(found: Points, path: Path, readings: int, advice: str) -> None:
         )
 
 
-def _row(path: Path, index: int) -> tuple[int, list[str]]:
+def _read_row(path: Path, index: int) -> tuple[int, list[str]]:
     """Return the line of a file on which the point of that index stands, and its words."""
     with open_csv(path) as lines:
         return next(islice(lines, index + 1, None))
 
 
-def _in_turn(found: Points, cells: NDArray[np.int64], readings: int) -> NDArray[np.int64]:
+def _take_cells_in_turn(
+    found: Points, cells: NDArray[np.int64], readings: int
+) -> NDArray[np.int64]:
     """Return the cells, (readings, users); who has no more rows stays where the last one was."""
     order = np.argsort(found.users, kind="stable")
     many = np.bincount(found.users)

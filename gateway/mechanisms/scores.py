@@ -33,7 +33,7 @@ _PAIRS_MAX = 2**27
 
 _SCORES: dict[str, Callable[[Floats, Floats], float]] = {
     "emd_l1": lambda truth, mass: earth_movers(truth, mass, "l1"),
-    "emd_l2": lambda truth, mass: _straight(truth, mass),
+    "emd_l2": lambda truth, mass: _compute_straight_distance(truth, mass),
     "w2": wasserstein2,
     "similarity": similarity,
     "pearson": pearson,
@@ -54,7 +54,7 @@ def compute_scores(truth: Floats, mass: Floats | None) -> Scores:
     if mass is None:
         return dict.fromkeys((*_SCORES, "w2_cells"))
     true_mass = truth / truth.sum()
-    found = {name: _number(score, true_mass, mass) for name, score in _SCORES.items()}
+    found = {name: _compute_score(score, true_mass, mass) for name, score in _SCORES.items()}
     w2 = found["w2"]
     return {**found, "w2_cells": None if w2 is None else w2 * max(truth.shape)}
 
@@ -76,17 +76,19 @@ def score_blind_guess(truth: Floats, name: str = "emd_l1") -> float | None:
     0.25
     """
     uniform = np.full(truth.shape, 1 / truth.size)
-    return _number(_SCORES[name], truth / truth.sum(), uniform)
+    return _compute_score(_SCORES[name], truth / truth.sum(), uniform)
 
 
-def _straight(truth: Floats, mass: Floats) -> float:
+def _compute_straight_distance(truth: Floats, mass: Floats) -> float:
     pairs = int(np.count_nonzero(truth)) * int(np.count_nonzero(mass))
     if min(truth.shape) > 1 and pairs > _PAIRS_MAX:
         raise ValueError(f"{pairs} pairs of cells are too many to wait for")
     return earth_movers(truth, mass, "l2")
 
 
-def _number(score: Callable[[Floats, Floats], float], truth: Floats, mass: Floats) -> float | None:
+def _compute_score(
+    score: Callable[[Floats, Floats], float], truth: Floats, mass: Floats
+) -> float | None:
     """Return the score, or None where it does not apply: too large a plane, a flat map."""
     try:
         value = float(score(truth, mass))
@@ -161,7 +163,7 @@ class Watch:
         ready: dict[str, Any] = {}  # for the round at hand
 
         def plan(query: Any, releases: Sequence[Any]) -> Any:
-            with self._time("plan"), convert_plan_faults():
+            with self._time_verb("plan"), convert_plan_faults():
                 round = mechanism.plan(query, releases)
             if round is None or not seeded:
                 return round
@@ -181,12 +183,12 @@ class Watch:
             return payload
 
         def release(round: Any, payloads: Any, rng: Any) -> Any:
-            with self._time("release"):
+            with self._time_verb("release"):
                 self.releases.append(mechanism.release(round, payloads, rng))
             return self.releases[-1]
 
         def recover(query: Any, releases: Any) -> Any:
-            with self._time("recover"), convert_recovery_faults():
+            with self._time_verb("recover"), convert_recovery_faults():
                 return mechanism.recover(query, releases)
 
         return Verbs(mechanism.name, plan, report, release, recover)
@@ -198,7 +200,7 @@ class Watch:
         return f" ({self.reports / max(self.seconds['report'], 1e-9):,.0f} reports a second)"
 
     @contextmanager
-    def _time(self, verb: str) -> Iterator[None]:
+    def _time_verb(self, verb: str) -> Iterator[None]:
         self.stage(_DOING[verb])
         began_s = time.perf_counter()
         yield

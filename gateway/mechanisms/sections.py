@@ -51,13 +51,17 @@ class Places(Section):
 
 def list_own_tables() -> dict[str, type[Section]]:
     """Return the tables that mechanisms have of their own, by name."""
-    return {one.name: _table(one) for one in map(find_mechanism, TABLE) if one.name in one.tables}
+    return {
+        one.name: _make_table_model(one)
+        for one in map(find_mechanism, TABLE)
+        if one.name in one.tables
+    }
 
 
-def _table(mechanism: Mechanism) -> type[Section]:
+def _make_table_model(mechanism: Mechanism) -> type[Section]:
     kinds = typing.get_type_hints(mechanism.query)
     keys: dict[str, Any] = {}
-    for field in _fields(mechanism):
+    for field in _list_own_fields(mechanism):
         said, kind = mechanism.abouts[field.name], kinds[field.name]
         bounds = Field(ge=said.low, le=said.high)
         default: Any = ... if field.default is MISSING else field.default
@@ -71,7 +75,7 @@ def _table(mechanism: Mechanism) -> type[Section]:
     return create_model(mechanism.name.capitalize(), __base__=Places, **keys)
 
 
-def _fields(mechanism: Mechanism) -> list[Any]:
+def _list_own_fields(mechanism: Mechanism) -> list[Any]:
     """Return the fields of its query that stand in its own table."""
     elsewhere = ("grid", *_PRIVACY)
     return [field for field in fields(mechanism.query) if field.name not in elsewhere]
@@ -86,7 +90,7 @@ def make_sample_tables(mechanism: Mechanism) -> str:
             name=mechanism.name,
             title=TABLE[mechanism.name],
             gather=120 if mechanism.trust == "distributed" else 30,  # five steps, and not one
-            own="\n".join(_line(one, mechanism) for one in _fields(mechanism)),
+            own="\n".join(_format_key_line(one, mechanism) for one in _list_own_fields(mechanism)),
             privacy='delta = "1/100000"              # the probability added to its factor\n'
             * ("delta" in mechanism.abouts),
             window=_WINDOW * ("window_h" in mechanism.abouts),
@@ -94,7 +98,7 @@ def make_sample_tables(mechanism: Mechanism) -> str:
     )
 
 
-def _line(field: Any, mechanism: Mechanism) -> str:
+def _format_key_line(field: Any, mechanism: Mechanism) -> str:
     """Return the line of a key; a comment where it alters the noise and need not be said."""
     said, kind = mechanism.abouts[field.name], typing.get_type_hints(mechanism.query)[field.name]
     text = said.served or said.example
@@ -130,11 +134,11 @@ def check_tables(deployment: Any) -> None:
         mechanism = find_mechanism(deployment.rounds.mechanism)
     except OperatorFault as fault:
         raise ValueError(f"[rounds] mechanism: {fault}") from fault
-    if said := [*_needless(deployment, mechanism), *_find_missing(deployment, mechanism)]:
+    if said := [*_find_needless(deployment, mechanism), *_find_missing(deployment, mechanism)]:
         raise ValueError("; ".join(said))
 
 
-def _needless(deployment: Any, mechanism: Mechanism) -> list[str]:
+def _find_needless(deployment: Any, mechanism: Mechanism) -> list[str]:
     name = mechanism.name
     said = [
         f"[{table}] {key} is given and the mechanism is {name}, for which {why}; remove it"

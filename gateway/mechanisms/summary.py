@@ -61,7 +61,7 @@ def find_warmest_places(
     reach = _REACH * float(np.ptp(places, axis=0).max())
     left, found = mass.ravel().copy(), list[Place]()
     for flat in _flat_areas(mass) if credible is None else ():
-        inside, sides = np.flatnonzero(flat), _sides(flat, grid)
+        inside, sides = np.flatnonzero(flat), _find_corners(flat, grid)
         if sides is not None and np.linalg.norm(np.ptp(places[inside], axis=0)) > reach:
             share = float(left[inside].sum())
             found.append(Place(places[inside].mean(axis=0), share, sides))
@@ -76,7 +76,7 @@ def find_warmest_places(
     kept.sort(key=lambda place: (-round(place.share, 2), *place.at))
     if credible is None or not kept:
         return kept
-    return _with_all_heat(kept[: credible.median], mass, places, credible)
+    return _assign_all_heat(kept[: credible.median], mass, places, credible)
 
 
 def _is_even(mass: Floats, credible: Credible) -> bool:
@@ -85,7 +85,7 @@ def _is_even(mass: Floats, credible: Credible) -> bool:
     return len(warm) > len(credible.numbers) and float(np.ptp(warm)) < 1e-9
 
 
-def _with_all_heat(
+def _assign_all_heat(
     kept: list[Place], mass: Floats, places: Floats, credible: Credible
 ) -> list[Place]:
     """Return the places with the heat that is nearest to each, and within what its source is."""
@@ -136,7 +136,7 @@ def _join(cells: Whether) -> Whether:
     return joined.reshape(free.shape)[1:-1, 1:-1]
 
 
-def _sides(area: Whether, grid: Any) -> tuple[Floats, Floats] | None:
+def _find_corners(area: Whether, grid: Any) -> tuple[Floats, Floats] | None:
     """Return the corners of an area, None where it is no rectangle."""
     rows, columns = (np.flatnonzero(area.any(axis=axis)) for axis in (1, 0))
     if len(rows) * len(columns) != area.sum():
@@ -150,11 +150,11 @@ def _sides(area: Whether, grid: Any) -> tuple[Floats, Floats] | None:
 
 def format_place(at: Floats, grid: Any) -> str:
     """Return a place as one writes it, halves rounded up."""
-    numbers = " / ".join(_round(axis) for axis in np.atleast_1d(at))
+    numbers = " / ".join(_format_coordinate(axis) for axis in np.atleast_1d(at))
     return f"{numbers} m" if grid.cell_mm else numbers
 
 
-def _round(axis: float) -> str:
+def _format_coordinate(axis: float) -> str:
     # As usual a middle of a cell, 0.125, would be 0.12, and a hair further 0.13.
     return f"{round(float(axis), 6) + 1e-9:.2f}"
 
@@ -163,7 +163,10 @@ def describe_place(place: Place, grid: Any) -> str:
     """Return where a place is: near its middle, or from side to side of what is flat."""
     if place.sides is None:
         return f"near {format_place(place.at, grid)}"
-    spans = [f"{_round(low)} to {_round(high)}" for low, high in zip(*place.sides, strict=True)]
+    spans = [
+        f"{_format_coordinate(low)} to {_format_coordinate(high)}"
+        for low, high in zip(*place.sides, strict=True)
+    ]
     return f"evenly in {' / '.join(spans)}{' m' * bool(grid.cell_mm)}"
 
 
@@ -179,7 +182,9 @@ def describe_densest_block(blocks: Blocks, grid: Any) -> tuple[str, str]:
         area = np.zeros((grid.shape[1], grid.shape[0]), dtype=bool)
         area[top : top + rows, left : left + columns] = True
         spots.append(
-            describe_place(Place(np.zeros(0), 0.0, _sides(area, grid)), grid).split("in ", 1)[1]
+            describe_place(Place(np.zeros(0), 0.0, _find_corners(area, grid)), grid).split(
+                "in ", 1
+            )[1]
         )
     most = [f"{blocks.shares[at]:.0%} in {spot}" for at, spot in zip(found, spots, strict=True)]
     low, high = 100 * blocks.low[found[0]], 100 * blocks.high[found[0]]

@@ -295,7 +295,7 @@ def explain_calibration(
     more, lines = mechanism.calibrated(query, round)
     refusal = str(more.get("refusal", ""))
     if hours:
-        numbers["trade"], stays = _trade(query)
+        numbers["trade"], stays = _describe_trade(query)
         numbers["maps"], worth = _try_maps(query, stage)
         lines = [*lines, *worth, "", *stays]
         if plot is not None:
@@ -355,7 +355,7 @@ def _try_maps(query: Any, stage: Stage) -> tuple[list[dict[str, Any]], list[str]
     return rows, [line]
 
 
-def _trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:
+def _describe_trade(query: Any) -> tuple[list[dict[str, Any]], list[str]]:
     """Return what other windows and cadences leave for an answer, and what is said of stays.
 
     Each shares the same epsilon for each window; epsilons of windows add up.

@@ -79,15 +79,15 @@ class Pause:
         rest_s = 0.0
         if self._opened_s is not None:
             rest_s = self._opened_s + rounds.every_s - time.monotonic()
-        left_s = schedule.compute_wait_s(rest_s, rounds.hours, _wall())
+        left_s = schedule.compute_wait_s(rest_s, rounds.hours, _read_wall_clock())
         return min(left_s, GLANCE_S)  # what is waited for may change meanwhile
 
     def explain_closed_hours(self, rounds: Rounds) -> str:
         """Return why the hours of the day forbid a round now, or nothing."""
-        return schedule.explain_closed_hours(rounds.hours, _wall())
+        return schedule.explain_closed_hours(rounds.hours, _read_wall_clock())
 
 
-def _wall() -> datetime:
+def _read_wall_clock() -> datetime:
     """Return what the clock on the wall shows here."""
     return datetime.now().astimezone()
 
@@ -264,7 +264,7 @@ class Campaign:
         self._tell_ledger()
         if self._window_h:
             self._before = self._count_older()
-        while planned := self._next(releases):
+        while planned := self._plan_next_round(releases):
             asked = self._asked(planned)
             if stored := kept(self.store.read_release, asked.name):
                 releases.append(pack_release(Release(asked.plan, *stored)))
@@ -338,7 +338,7 @@ class Campaign:
         """Return that nobody answers; "" while somebody does."""
         return UNHEARD(times=self._unheard) if self._unheard else ""
 
-    def _next(self, releases: list[Any]) -> Any:
+    def _plan_next_round(self, releases: list[Any]) -> Any:
         """Return the next Round as it is planned, or None; releases of earlier windows go."""
         if not self._window_h:
             return self._share(self._mechanism.plan(self._query, releases))

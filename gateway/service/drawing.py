@@ -72,7 +72,7 @@ def find_vacancy(
     room, sensors = deployment.room, deployment.sensors
     if room.plan is None or sensors.background == "following":
         return None
-    clock = _clock(room, told_s)
+    clock = _make_room_clock(room, told_s)
     levels: list[float | None] = [None] * math.prod(sensors.count)
     for one in devices.by_name.values():
         if (said_s := told_s.get(one.name)) is not None:
@@ -85,7 +85,7 @@ def find_vacancy(
     return Vacancy(room.plan, at_s, tuple(levels), known, room.weather, store.load_empty_room())
 
 
-def _clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:
+def _make_room_clock(room: Room, told_s: Mapping[str, float]) -> Callable[[float], float]:
     """Return what gives the time in the room by the time here: another one in a virtual room."""
     if room.begins is None or not told_s:
         return lambda at_s: at_s
@@ -123,7 +123,7 @@ def draw_map(
         return pack(Unresolved(query.grid, last.guarantee, inf, inf, why))
 
     if turnout.used < turnout.quorum:
-        return refuse(_few(turnout))
+        return refuse(_describe_too_few(turnout))
     job = last.mechanism, query, list(map(strip_key, releases)), *([vacant] if vacant else [])
     try:
         result = solver.recover(*job)
@@ -172,7 +172,7 @@ def strip_key(release: Any) -> Any:
     return release._replace(round=Round(*release.round[: len(Round._fields)]))
 
 
-def _few(turnout: Turnout) -> str:
+def _describe_too_few(turnout: Turnout) -> str:
     came, s = turnout.used, "s" * (turnout.used != 1)
     return _FEW(came=came, s=s, enrolled=turnout.enrolled, quorum=turnout.quorum)
 

@@ -47,7 +47,7 @@ BIRTH_PREFIX = "homeassistant"  # where it says that it is back, unless it was t
 
 def make_config_topic(deployment: Deployment) -> str:
     """Return where the announcement goes."""
-    return f"{deployment.homeassistant.prefix}/device/{_id(deployment)}/config"
+    return f"{deployment.homeassistant.prefix}/device/{_make_device_id(deployment)}/config"
 
 
 def locate_topics_note(deployment: Deployment) -> Path:
@@ -89,8 +89,8 @@ def list_birth_topics(prefix: str) -> tuple[str, ...]:
 
 def make_announcement(deployment: Deployment) -> Message:
     """Return the announcement of a deployment."""
-    own, site = _id(deployment), deployment.site.name
-    components = _results(deployment) | _workings(
+    own, site = _make_device_id(deployment), deployment.site.name
+    components = _results(deployment) | _make_round_sensors(
         find_for_deployment(deployment).words.who_answers
     )
     for key, component in components.items():
@@ -107,7 +107,7 @@ def make_announcement(deployment: Deployment) -> Message:
         "state_topic": make_result_topic(site),
         "availability_topic": make_availability_topic(site),
         "qos": 1,
-        "components": components | {"problem": _problem(own, site)},
+        "components": components | {"problem": _make_problem_sensor(own, site)},
     }
 
 
@@ -121,24 +121,24 @@ def _results(deployment: Deployment) -> dict[str, Message]:
         length |= {"unit_of_measurement": "m", "device_class": "distance"}
     mechanism = find_for_deployment(deployment)
     place, share, icon = mechanism.words.announced
-    found = {"x": _sensor(f"{place}, x", "x", icon="mdi:arrow-left-right", **length)}
+    found = {"x": _make_sensor(f"{place}, x", "x", icon="mdi:arrow-left-right", **length)}
     if is_plane(deployment.room.grid):
-        found["y"] = _sensor(f"{place}, y", "y", icon="mdi:arrow-up-down", **length)
-    found["share"] = _sensor(share, "share", icon=icon, **_PERCENT)
-    found |= _sure(mechanism.words.has_sd, length)
+        found["y"] = _make_sensor(f"{place}, y", "y", icon="mdi:arrow-up-down", **length)
+    found["share"] = _make_sensor(share, "share", icon=icon, **_PERCENT)
+    found |= _make_certainty_sensors(mechanism.words.has_sd, length)
     return {key: component | expiry for key, component in found.items()}
 
 
-def _sure(counted: bool, length: Message) -> dict[str, Message]:
+def _make_certainty_sensors(counted: bool, length: Message) -> dict[str, Message]:
     """Return what a map says of how sure it is; counted: as `has_sd` of a mechanism."""
     if counted:
         more = {**_PERCENT, "suggested_display_precision": 1}
         more["value_template"] = "{{ value_json.sd | default(none) }}"  # till there is a map
-        return {"sd": _sensor("Standard deviation of that share", "sd", icon=_RULER, **more)}
+        return {"sd": _make_sensor("Standard deviation of that share", "sd", icon=_RULER, **more)}
     return {
-        "sources": _sensor("Likely warm sources", "sources", icon="mdi:account-multiple"),
-        "error": _sensor("Expected error of the map", "error", icon=_RULER, **length),
-        "contradicted": _sensor(
+        "sources": _make_sensor("Likely warm sources", "sources", icon="mdi:account-multiple"),
+        "error": _make_sensor("Expected error of the map", "error", icon=_RULER, **length),
+        "contradicted": _make_sensor(
             "Map contradicts its settings",
             "contradicted",
             platform="binary_sensor",
@@ -148,20 +148,22 @@ def _sure(counted: bool, length: Message) -> dict[str, Message]:
     }
 
 
-def _workings(answered: str) -> dict[str, Message]:
+def _make_round_sensors(answered: str) -> dict[str, Message]:
     """Return what rounds say of themselves."""
     seconds = {"unit_of_measurement": "s", "device_class": "duration"}
     found = {
-        "round": _sensor("Round", "round", state_class=None, icon="mdi:counter"),
-        "sensors": _sensor(f"{answered} that answered", "sensors", icon="mdi:thermometer-check"),
-        "rounds_left": _sensor("Rounds left in the budget", "rounds_left", icon="mdi:wallet"),
-        "lag": _sensor("From the question to the map", "lag", **seconds),
-        "drawn": _sensor("Map drawn", "drawn", state_class=None, device_class="timestamp"),
+        "round": _make_sensor("Round", "round", state_class=None, icon="mdi:counter"),
+        "sensors": _make_sensor(
+            f"{answered} that answered", "sensors", icon="mdi:thermometer-check"
+        ),
+        "rounds_left": _make_sensor("Rounds left in the budget", "rounds_left", icon="mdi:wallet"),
+        "lag": _make_sensor("From the question to the map", "lag", **seconds),
+        "drawn": _make_sensor("Map drawn", "drawn", state_class=None, device_class="timestamp"),
     }
     return {key: component | {"entity_category": "diagnostic"} for key, component in found.items()}
 
 
-def _sensor(name: str, key: str, **more: Any) -> Message:
+def _make_sensor(name: str, key: str, **more: Any) -> Message:
     """Return a number to show; what is null in the state is "unknown" there."""
     component = {
         "platform": "sensor",
@@ -172,7 +174,7 @@ def _sensor(name: str, key: str, **more: Any) -> Message:
     return {key: value for key, value in (component | more).items() if value is not None}
 
 
-def _problem(own: str, site: str) -> Message:
+def _make_problem_sensor(own: str, site: str) -> Message:
     """Return whether the gateway works, and as attributes which of its parts do not."""
     return {
         "platform": "binary_sensor",
@@ -187,7 +189,7 @@ def _problem(own: str, site: str) -> Message:
     }
 
 
-def _id(deployment: Deployment) -> str:
+def _make_device_id(deployment: Deployment) -> str:
     return f"heatveil_{deployment.site.name}"
 
 
@@ -223,7 +225,7 @@ class Results:
             self.values["sensors"] = event["reports"]
         elif kind == "map":
             self._opened = {n: s for n, s in self._opened.items() if n >= event["number"]}
-            self.values |= self._drawn(event, now, clock_s)
+            self.values |= self._list_map_values(event, now, clock_s)
         elif kind == "budget":
             left = None if "window_h" in event else event["rounds_left"]  # there are always more
             if self.values["rounds_left"] == left:
@@ -241,11 +243,11 @@ class Results:
             return 0.0
         return max(now.timestamp() - float(closed_s), 0.0)
 
-    def _drawn(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
+    def _list_map_values(self, event: Event, now: datetime, clock_s: float) -> dict[str, Any]:
         credible, opened_s = event.get("credible") or {}, self._opened.get(event["number"])
-        return _most(event, self._grid, self._middles) | {
+        return _find_main_place(event, self._grid, self._middles) | {
             "sources": (credible.get("count") or {}).get("median"),
-            "error": _error(credible),
+            "error": _round_expected_error(credible),
             "contradicted": _is_contradicted(event.get("verdict")),
             "round": event["number"],
             "sensors": event.get("sensors_used", self.values["sensors"]),
@@ -262,17 +264,17 @@ def describe_health(event: Event) -> dict[str, Any]:
     return {"problem": "OFF" if event["ready"] else "ON", "parts": parts}
 
 
-def _most(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
+def _find_main_place(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
     """Return where most are, which share of all is there, and how sure that is, in percent."""
     verdict, blocks = event.get("verdict"), read_blocks(event)
     if middles and verdict is not None and Verdict(verdict["level"]).contradicts:
         return {"x": None, "y": None, "share": None, "sd": None}
     if blocks is not None:
-        return _fullest(blocks, grid)
-    return _warmest(event, grid, middles) | _sd(event)
+        return _find_densest_block(blocks, grid)
+    return _find_warmest_place(event, grid, middles) | _find_share_sd(event)
 
 
-def _fullest(blocks: Blocks, grid: Any) -> dict[str, Any]:
+def _find_densest_block(blocks: Blocks, grid: Any) -> dict[str, Any]:
     """Return the middle of the densest block that may be named; nothing where there is none."""
     if not len(blocks.claims):
         return {"x": None, "y": None, "share": None, "sd": None}
@@ -287,7 +289,7 @@ def _fullest(blocks: Blocks, grid: Any) -> dict[str, Any]:
     }
 
 
-def _warmest(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
+def _find_warmest_place(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
     """Return where most of the warmth is, and which share of all of it is there, in percent.
 
     The first of a map's sources, at the cell that it is in; of people, the fullest cell.
@@ -308,7 +310,7 @@ def _warmest(event: Event, grid: Any, middles: bool) -> dict[str, Any]:
     }
 
 
-def _sd(event: Event) -> dict[str, Any]:
+def _find_share_sd(event: Event) -> dict[str, Any]:
     """Return how sure the share at that place is, in percent; nothing where a map has none."""
     if event.get("sd") is None or event.get("mass") is None:
         return {}
@@ -324,7 +326,7 @@ def _is_contradicted(verdict: Event | None) -> str | None:
     return "ON" if found.contradicts or found.level == "other" else "OFF"
 
 
-def _error(credible: Event) -> float | None:
+def _round_expected_error(credible: Event) -> float | None:
     """Return how far off the map expects to be, the nearest of ten values a decade."""
     error = credible.get("expected_error")
     if error is None or not 0 < error < math.inf:
@@ -375,7 +377,7 @@ class Announcer:
             self._publish(self._available, ONLINE, True)
             if self._health is not None:
                 self._send(self._healthy, self._health)
-            if self._drawn_s is not None and not self._expired():
+            if self._drawn_s is not None and not self._is_result_expired():
                 self._send(self._result, self._results.values)
 
     def take_message(self, topic: str, payload: bytes) -> None:
@@ -397,7 +399,7 @@ class Announcer:
                 if event["kind"] == "map":  # told again after a start, it is as old as it was
                     old_s = self._results.compute_age_s(event, datetime.now(UTC))
                     self._drawn_s = time.monotonic() - old_s
-                if self._drawn_s is not None and not self._expired():
+                if self._drawn_s is not None and not self._is_result_expired():
                     self._send(self._result, self._results.values)
 
     def publish_offline(self) -> None:
@@ -405,10 +407,10 @@ class Announcer:
         if self.enabled:
             self._publish(self._available, OFFLINE, True)
 
-    def _topics(self) -> list[str]:
+    def _list_own_topics(self) -> list[str]:
         return [self._config, self._available, self._healthy, self._result]
 
-    def _expired(self) -> bool:
+    def _is_result_expired(self) -> bool:
         """Whether the last result would be taken for a new one if it were sent again."""
         after_s = self._deployment.homeassistant.expire_s
         passed_s = time.monotonic() - (self._drawn_s or 0.0)
@@ -416,7 +418,7 @@ class Announcer:
 
     def _tidy(self) -> None:
         """Take back what is announced no longer, and note what is."""
-        wanted = self._topics() if self.enabled else []
+        wanted = self._list_own_topics() if self.enabled else []
         noted = _read_noted(self._note)
         if gone := [topic for topic in noted if topic not in wanted]:
             log.info("removed entities from Home Assistant", topics=len(gone))

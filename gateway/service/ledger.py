@@ -86,11 +86,11 @@ def make_pure_unit(each: Fraction) -> Unit:
     >>> make_pure_unit(Fraction(49, 8)), make_pure_unit(Fraction(1, 3)).name
     (Unit(name='epsilon', of_one=Fraction(4, 7)), 'rho')
     """
-    epsilon = _root(2 * each)
+    epsilon = _find_exact_root(2 * each)
     return RHO if epsilon is None else Unit(EPSILON, epsilon / each)
 
 
-def _root(square: Fraction) -> Fraction | None:
+def _find_exact_root(square: Fraction) -> Fraction | None:
     found = Fraction(isqrt(square.numerator), isqrt(square.denominator))
     return found if found > 0 and found * found == square else None
 
@@ -126,7 +126,7 @@ def find_stored_unit(promised: str | None) -> Unit:
     >>> unit.format_rho(Fraction(49, 4))
     'epsilon 7'
     """
-    return _unit(json.loads(promised).get("each", "")) if promised else RHO
+    return _parse_unit(json.loads(promised).get("each", "")) if promised else RHO
 
 
 def is_pure(guarantee: Any) -> bool:
@@ -155,7 +155,7 @@ def check_terms(paid: str | None, asked: str) -> None:
     """
     if paid is None or (paid := _FORMER.sub(_LATTER, paid)) == asked:
         return
-    was, now = _clauses(paid), _clauses(asked)
+    was, now = _split_terms(paid), _split_terms(asked)
     raise OperatorFault(
         f"the deployment promises something else than its database was charged for: "
         f"{', '.join(part for part in now if part not in was) or 'less'}, and not "
@@ -195,10 +195,10 @@ def describe_terms(promised: str) -> str:
     >>> describe_terms('{"delta": [1, 9], "neighbours": "a, b", "window": "for any 24 hours"}')
     'delta 1/9, a, b, for any 24 hours'
     """
-    return ", ".join(_clauses(promised))
+    return ", ".join(_split_terms(promised))
 
 
-def _clauses(promised: str) -> list[str]:
+def _split_terms(promised: str) -> list[str]:
     """Return a promise in parts, so that only what differs need be read."""
     parts = json.loads(promised)
     delta = "/".join(map(str, parts.pop("delta"))) or "0"
@@ -209,16 +209,16 @@ def _clauses(promised: str) -> list[str]:
 
 def _tell(each: str) -> str:
     """Return a stored clause about one round as people read it."""
-    unit = _unit(each)
-    return f"{unit.format_rho_exactly(_price_in(each))}{_EACH[1]}" if unit.is_epsilon else each
+    unit = _parse_unit(each)
+    return f"{unit.format_rho_exactly(_parse_price(each))}{_EACH[1]}" if unit.is_epsilon else each
 
 
-def _unit(each: str) -> Unit:
+def _parse_unit(each: str) -> Unit:
     found = each.startswith(_EACH[0]) and each.endswith(_EACH[1])
-    return make_pure_unit(_price_in(each)) if found else RHO
+    return make_pure_unit(_parse_price(each)) if found else RHO
 
 
-def _price_in(each: str) -> Fraction:
+def _parse_price(each: str) -> Fraction:
     return Fraction(each.removeprefix(_EACH[0]).removesuffix(_EACH[1]))
 
 

@@ -108,7 +108,7 @@ class Outbox:
                 if self._open and not self._begun.is_set():
                     self._begin()
                 if self._open and self._begun.is_set():
-                    self._hand_over()
+                    self._hand_over_letters()
             except (Stopped, ReplacedFault):
                 return
             except Exception:  # whatever it is, it is tried again: nothing here may be lost
@@ -133,7 +133,7 @@ class Outbox:
             for one in gone:
                 self._under_way.pop(one, None)
 
-    def _hand_over(self) -> None:
+    def _hand_over_letters(self) -> None:
         """Publish what has not been handed over yet, oldest first."""
         waiting = retry_until_stored(self._stopping, self._store.list_letters, BATCH)
         if self._again:
@@ -164,14 +164,17 @@ class Outbox:
             if letter.retain:
                 self._standing[letter.topic] = letter
             self._publish(
-                letter.topic, letter.payload, retain=letter.retain, on_sent=self._heard(letter)
+                letter.topic,
+                letter.payload,
+                retain=letter.retain,
+                on_sent=self._make_sent_callback(letter),
             )
             self._under_way[letter.id] = now_s  # not before: what could not be is tried again
         with self._changed:
             self._empty = not waiting and not self._woken
             self._changed.notify_all()
 
-    def _heard(self, letter: Letter) -> Callable[[], None]:
+    def _make_sent_callback(self, letter: Letter) -> Callable[[], None]:
         """Return what is to be called, on any thread, when the broker has this letter."""
 
         def sent() -> None:

@@ -30,7 +30,7 @@ class Place(NamedTuple):
     sensors: int
 
 
-def _fits(payload: Sequence[int]) -> str:
+def _find_nothing_wrong(payload: Sequence[int]) -> str:
     """Return "": any payload of the right length may have come of the mechanism."""
     return ""
 
@@ -52,7 +52,9 @@ class OpenRound:
     late: int = 0
     before: frozenset[str] = frozenset()  # who has answered under a key that is no more
     summed: Any = None  # the release, where it was summed up as the reports came
-    wrong: Callable[[Sequence[int]], str] = _fits  # of a payload: why none can say that, or ""
+    wrong: Callable[[Sequence[int]], str] = (
+        _find_nothing_wrong  # of a payload: why none can say that, or ""
+    )
     gather_s: float = 0.0  # how long it takes answers, once it is out
     sealed: int = 0  # bytes of a report of central trust; 0 where reports are open
 

@@ -46,7 +46,7 @@ def check_key_folder(deployment: Deployment) -> None:
         OperatorFault: it cannot be written there, or would lie with the store.
     """
     folder, place = deployment.store.round_keys, find_place(deployment)
-    if isinstance(place, Path) and _nested(folder, place.parent):
+    if isinstance(place, Path) and _is_nested(folder, place.parent):
         raise OperatorFault(
             f"round_keys under [store] is {folder} and the database is {place}, one inside the "
             "other's folder; a backup of that folder would hold both the sealed reports and the "
@@ -91,7 +91,7 @@ class RoundKey:
             file.write(private.private_bytes_raw())
             file.flush()
             os.fsync(file.fileno())
-        _sync(path)
+        _sync_folder(path)
         return public
 
     def has_key_of(self, round: Any) -> bool:
@@ -172,10 +172,10 @@ def destroy_key_file(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         path.unlink()
-        _sync(path)
+        _sync_folder(path)
 
 
-def _sync(path: Path) -> None:
+def _sync_folder(path: Path) -> None:
     folder = os.open(path.parent, os.O_RDONLY)
     os.fsync(folder)
     os.close(folder)
@@ -208,6 +208,6 @@ def count_sealed_bytes(plan: Any) -> int:
     return int(central.count_sealed_bytes(central.module_of(plan.mechanism).count_numbers(plan)))
 
 
-def _nested(folder: Path, other: Path) -> bool:
+def _is_nested(folder: Path, other: Path) -> bool:
     one, two = folder.resolve(), other.resolve()
     return one.is_relative_to(two) or two.is_relative_to(one)

@@ -102,9 +102,9 @@ class Uplink:
             pump,
             subscribe=sorted(self._wanted),
             unsubscribe=sorted({*kept, *unwanted} - self._wanted),
-            on_message=self._came,
+            on_message=self._route_message,
             will=self._announcer.will,
-            on_state=self._linked,
+            on_state=self._take_link_state,
         )
 
     def tell_home_assistant(self, event: dict[str, object]) -> None:
@@ -155,7 +155,7 @@ class Uplink:
         )
         while places:
             try:
-                messages = self._retained(places)
+                messages = self._read_retained_rounds(places)
                 break
             except RefusedFault as fault:
                 if len(places) > 1:  # rights of before allow the open one alone, perhaps
@@ -175,7 +175,7 @@ class Uplink:
                 )
         return True
 
-    def _retained(self, places: Sequence[str]) -> list[bytes]:
+    def _read_retained_rounds(self, places: Sequence[str]) -> list[bytes]:
         """Return the rounds that the broker retains for us at these topics.
 
         On a connection of its own: on the session that lasts it would wait behind what has come
@@ -206,7 +206,7 @@ class Uplink:
     def _announce(self, topic: str, payload: bytes, retain: bool) -> None:
         self.link.publish(topic, payload, retain=retain)
 
-    def _came(self, link: Link, message: Message) -> None:
+    def _route_message(self, link: Link, message: Message) -> None:
         if message.topic in self._announcer.births:
             self._announcer.take_message(message.topic, message.payload)
             link.acknowledge(message)
@@ -230,7 +230,7 @@ class Uplink:
             self._jumped.add(name)  # it says so for as long as it runs
             log.warning("a device's sleep was not counted", device=name, why=JUMPED)
 
-    def _linked(self, up: bool, why: str) -> None:
+    def _take_link_state(self, up: bool, why: str) -> None:
         self._up = up
         self._on_state(up, why)
         if up:
@@ -309,7 +309,7 @@ class Service:
             stack.callback(intake.stop)
             self._outbox: Outbox | None = None
             self._uplink = uplink = Uplink(
-                deployment, devices, store, pump, intake.take_message, self._linked
+                deployment, devices, store, pump, intake.take_message, self._take_link_state
             )
             stack.callback(uplink.close)
             teller.add_listener(uplink.tell_home_assistant)
@@ -320,7 +320,14 @@ class Service:
             if vitals.health.list_parts()["broker"].ok:
                 self._outbox.set_open(True)
             stack.callback(intake.stop)  # commit and send receipts before saying goodbye
-            runs = intake, solver, self._outbox, teller.tell, vitals.set_part, self._hindrance
+            runs = (
+                intake,
+                solver,
+                self._outbox,
+                teller.tell,
+                vitals.set_part,
+                self._explain_hindrance,
+            )
             self._campaign = Campaign(deployment, devices, store, *runs)
             store.identity.call_on_loss(self.stop)
             self._campaign.steps.recorded_s = uplink.recorded_s
@@ -402,14 +409,14 @@ class Service:
         rounds = self._over or self._campaign.moving
         return rounds and self._pump.moving and getattr(self._intake, "moving", True)
 
-    def _hindrance(self) -> str:
+    def _explain_hindrance(self) -> str:
         """Return why no round may open now, or nothing."""
         if parts := self._vitals.list_hindering_parts():
             return _HINDERED(parts=", ".join(parts))
         begun = self._outbox is None or self._outbox.wait_open()
         return "" if begun else AWAITED
 
-    def _linked(self, up: bool, why: str) -> None:
+    def _take_link_state(self, up: bool, why: str) -> None:
         if self._outbox is not None:  # it is told how things stand when it begins
             self._outbox.set_open(up)
         self._vitals.set_part("broker", up, "" if up else why or GONE)

@@ -76,7 +76,7 @@ class Solver:
                 self._end()
                 self._begin()
             try:  # too slow, dead and failed are results too
-                return self._asked(mechanism, query, releases, *vacant)
+                return self._ask_worker(mechanism, query, releases, *vacant)
             except TimeoutError:  # which is an OSError, so it comes first
                 why = _SLOW(limit=f"{self._limit_s:g}")
             except (EOFError, OSError):
@@ -124,7 +124,7 @@ class Solver:
         self._process.kill()
         self._process.wait()
 
-    def _asked(self, *job: Any) -> Heatmap | Unresolved | ClearedMap:
+    def _ask_worker(self, *job: Any) -> Heatmap | Unresolved | ClearedMap:
         if not self._ready:
             if not self._pipe.poll(IMPORT_S):
                 raise EOFError
@@ -134,14 +134,14 @@ class Solver:
         # The clock stands still while something is compiled or the empty room marched.
         drawing_s, compiling_s = self._limit_s, IMPORT_S
         while True:
-            said, took_s = self._said(drawing_s)
+            said, took_s = self._read_answer(drawing_s)
             if said != _BEGUN:
                 self._on_state(True, "")
                 return said
             drawing_s -= took_s
-            compiling_s -= self._said(compiling_s)[1]
+            compiling_s -= self._read_answer(compiling_s)[1]
 
-    def _said(self, patience_s: float) -> tuple[Any, float]:
+    def _read_answer(self, patience_s: float) -> tuple[Any, float]:
         """Return what the worker says next, and how long that took."""
         began_s = time.monotonic()
         if not self._pipe.poll(max(patience_s, 0)):

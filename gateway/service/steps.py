@@ -296,7 +296,7 @@ class Steps:
         closed_s = time.time()  # before noise is drawn: no time on the disk tells how long it took
         if key is not None:
             began_s = time.monotonic()
-            release = self._unsealed(mechanism, closed, devices, key)
+            release = self._fold_sealed_round(mechanism, closed, devices, key)
             self._wait_for_tick(began_s)
         elif (release := closed.summed) is None:
             release = fold_round(mechanism, closed, sealed(os.urandom(32)))
@@ -344,7 +344,7 @@ class Steps:
             asked.plan, *self.call_until_stored(self.store.read_release, asked.name) or ([], 0)
         )
 
-    def _unsealed(
+    def _fold_sealed_round(
         self, mechanism: Mechanism, closed: OpenRound, devices: Devices, key: RoundKey
     ) -> Release:
         """Return sealed answers as one release, with the gateway's noise; the others are refused.

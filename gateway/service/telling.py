@@ -41,12 +41,12 @@ def describe_map(found: Heatmap) -> dict[str, Any]:
     """Return what JSON can write of a map's estimator, its sd, and of how sure it is."""
     credible, certified = found.credible, found.certified
     event: dict[str, Any] = {"estimator": found.estimator, "chosen": found.why}
-    event["sd"] = None if found.sd is None else _round(found.sd)
+    event["sd"] = None if found.sd is None else _round_chances(found.sd)
     if found.blocks is not None:
-        event["blocks"] = _blocks(found.blocks)
-    event["certified"] = None if certified is None else _band(certified)
-    event["credible"] = None if credible is None else _credible(credible)
-    event["verdict"] = None if found.verdict is None else _verdict(found.verdict)
+        event["blocks"] = _describe_blocks(found.blocks)
+    event["certified"] = None if certified is None else _describe_band(certified)
+    event["credible"] = None if credible is None else _describe_credible(credible)
+    event["verdict"] = None if found.verdict is None else _describe_verdict(found.verdict)
     return event
 
 
@@ -72,7 +72,7 @@ def parse_map(event: dict[str, Any]) -> tuple[Credible | None, Band | None, Verd
     )
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def _describe_verdict(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict with its sentence, so that nobody who shows it needs words of his own."""
     dropped = [{"sensor": sensor, "deviations": round(z, 2)} for sensor, z in verdict.dropped]
     told = {"level": verdict.level, **describe_sentence(verdict.why), "says": verdict.sentence}
@@ -85,11 +85,11 @@ def _judge(verdict: dict[str, Any]) -> Verdict:
     return Verdict(verdict["level"], verdict["why"], tuple(dropped), clamped)
 
 
-def _blocks(blocks: Blocks) -> dict[str, Any]:
+def _describe_blocks(blocks: Blocks) -> dict[str, Any]:
     """Return a row of each block, its interval nowhere narrower."""
     low = np.floor(blocks.low * _ONE) / _ONE
     high = np.minimum(np.ceil(blocks.high * _ONE) / _ONE, 1)
-    columns = (*blocks.boxes.T, _round(blocks.shares), low, high, blocks.styles)
+    columns = (*blocks.boxes.T, _round_chances(blocks.shares), low, high, blocks.styles)
     rows = [
         [*map(int, row[:4]), *map(float, row[4:7]), int(row[7])]
         for row in zip(*columns, strict=True)
@@ -105,26 +105,26 @@ def read_blocks(event: Mapping[str, Any]) -> Blocks | None:
     return Blocks(event["blocks"]["level"], found[:4].T.astype(int), *found[4:7])
 
 
-def _credible(credible: Credible) -> dict[str, Any]:
+def _describe_credible(credible: Credible) -> dict[str, Any]:
     error = credible.expected_error
     return {
         "level": credible.level,
-        "present": _round(credible.present),
-        "numbers": _round(credible.numbers),
-        "band": None if credible.band is None else _band(credible.band),
+        "present": _round_chances(credible.present),
+        "numbers": _round_chances(credible.numbers),
+        "band": None if credible.band is None else _describe_band(credible.band),
         "expected_error": error if math.isfinite(error) else None,
         "blind_error": credible.blind_error if math.isfinite(credible.blind_error) else None,
     }
 
 
-def _band(band: Band) -> dict[str, Any]:
+def _describe_band(band: Band) -> dict[str, Any]:
     """Return a band that is nowhere narrower, so that it holds what it held."""
     low = np.maximum(np.floor(band.low * _ONE), 0) / _ONE
     high = np.minimum(np.ceil(band.high * _ONE), _ONE) / _ONE
     return {"level": band.level, "low": low.tolist(), "high": high.tolist()}
 
 
-def _round(chances: NDArray[np.float64]) -> Any:
+def _round_chances(chances: NDArray[np.float64]) -> Any:
     return np.round(chances, _DIGITS).tolist()
 
 
@@ -165,13 +165,13 @@ def make_ready_event(deployment: "Deployment", enrolled: int) -> Event:
         "hours": deployment.rounds.hours,
         "picture": deployment.page.picture is not None,
         "neighbours": len(deployment.page.floor),
-        "floor": _floor(deployment.room),
-        "earth": _earth(deployment.own),
-        "strength_unit": _strength_unit(deployment.room),
+        "floor": _describe_floor(deployment.room),
+        "earth": _describe_earth_corner(deployment.own),
+        "strength_unit": _name_strength_unit(deployment.room),
     }
 
 
-def _floor(room: "Room") -> Event | None:
+def _describe_floor(room: "Room") -> Event | None:
     """Return the lines of the floor, where something is known of it."""
     if room.plan is not None:
         from ..settings.roomfile import read_floor_lines  # which waits as the above
@@ -188,14 +188,14 @@ def _floor(room: "Room") -> Event | None:
     return {"walls": [], "doors": [], "windows": [], "furniture": desks, "sensors": None}
 
 
-def _earth(own: Any) -> Event | None:
+def _describe_earth_corner(own: Any) -> Event | None:
     """Return where the first cell's corner lies on the earth, and the way of a row."""
     if getattr(own, "corner", None) is None:
         return None
     return {"corner": list(own.corner), "bearing": own.bearing}
 
 
-def _strength_unit(room: "Room") -> str:
+def _name_strength_unit(room: "Room") -> str:
     """Return the unit of a source's strength; none on the unit interval."""
     if room.plan is not None:
         return "W"
@@ -299,7 +299,7 @@ def make_map_event(
             if result.nobody > 0.5 and not result.total:
                 found |= {"status": "nobody", "mass": None}
         event |= found | {"why": result.status} | describe_map(result)
-        return event | _sources(result, event) if reads == "temperature" else event
+        return event | _describe_sources(result, event) if reads == "temperature" else event
     return (
         event
         | {"status": "unresolved", "mass": None, "total": None}
@@ -307,7 +307,7 @@ def make_map_event(
     )
 
 
-def _sources(found: Heatmap, event: Event) -> Event:
+def _describe_sources(found: Heatmap, event: Event) -> Event:
     """Return what page, API and Home Assistant show of sources: what `play` says of them."""
     credible = found.credible
     most = find_warmest_places(found.mass, found.grid, credible=credible) if found.total else []

@@ -160,7 +160,7 @@ def load_deployment(path: str | Path, environment: Environment = os.environ) -> 
             f"in {path}, {said}{'' if said.endswith('?') else '.'} Nothing was started, so that "
             f"no promise rests on a guess: mend {where}"
         ) from faults
-    return _anchor(deployment, path.resolve().parent)
+    return _make_paths_absolute(deployment, path.resolve().parent)
 
 
 def make_query(deployment: Deployment) -> Any:
@@ -175,7 +175,7 @@ def make_query(deployment: Deployment) -> Any:
         raise OperatorFault(f"the deployment cannot be served: {fault}") from fault
 
 
-def _anchor(deployment: Deployment, folder: Path) -> Deployment:
+def _make_paths_absolute(deployment: Deployment, folder: Path) -> Deployment:
     """Return the deployment with every path absolute."""
     changed: dict[str, Any] = {}
     for name in ("site", "room", "mqtt", "store", "page"):

@@ -43,7 +43,7 @@ _HOURS = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5][
 _PREFIX = re.compile(r"[^/+#\x00-\x1f$][^+#\x00-\x1f]*")
 
 
-def _hours(text: str) -> str:
+def _check_hours(text: str) -> str:
     match = _HOURS.fullmatch(text)
     if match is None or match[1] + match[2] == match[3] + match[4]:
         raise ValueError(
@@ -53,13 +53,13 @@ def _hours(text: str) -> str:
     return text
 
 
-def _prefix(text: str) -> str:
+def _check_topic_prefix(text: str) -> str:
     if not _PREFIX.fullmatch(text) or text.endswith("/"):
         raise ValueError("it should be the beginning of a topic, without + or # or a last /")
     return text
 
 
-Hours = Annotated[str, AfterValidator(_hours)]
+Hours = Annotated[str, AfterValidator(_check_hours)]
 Time = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 
 
@@ -190,7 +190,7 @@ class HomeAssistant(Section):
     """Whether results and health of the gateway are announced to Home Assistant."""
 
     enabled: Switch = False
-    prefix: Annotated[str, AfterValidator(_prefix)] = "homeassistant"
+    prefix: Annotated[str, AfterValidator(_check_topic_prefix)] = "homeassistant"
     expire_s: Positive | None = None  # after which a silent result is unavailable
 
 
@@ -201,7 +201,7 @@ class Workers(Section):
     lease_s: Positive = 10.0  # how long a worker that died keeps its part
 
 
-def _absent() -> Any:
+def _make_absent_table() -> Any:
     """Return None: the mechanism has no such table."""
 
 
@@ -309,7 +309,7 @@ else:  # a table for each mechanism that has one of its own
         "_Tables",
         __base__=Section,
         **{
-            name: (table, Field(default_factory=_absent, validate_default=False))
+            name: (table, Field(default_factory=_make_absent_table, validate_default=False))
             for name, table in sections.list_own_tables().items()
         },
     )
@@ -321,8 +321,8 @@ class Deployment(_Tables):
     site: Site = Site()
     room: Room
     # Those that the mechanism reads; the others are None: see `mechanisms.sections`.
-    heat: Heat = Field(default_factory=_absent, validate_default=False)
-    sensors: Sensors = Field(default_factory=_absent, validate_default=False)
+    heat: Heat = Field(default_factory=_make_absent_table, validate_default=False)
+    sensors: Sensors = Field(default_factory=_make_absent_table, validate_default=False)
     privacy: Privacy
     rounds: Rounds = Rounds()
     mqtt: Mqtt = Mqtt()

@@ -15,13 +15,13 @@ class Variable(str):
     __slots__ = ()
 
 
-def _number(given: Any) -> Any:
+def _check_number(given: Any) -> Any:
     if isinstance(given, str) and not isinstance(given, Variable):
         raise ValueError("it should be a number without quotes")
     return given
 
 
-def _ratio(given: Any) -> Any:
+def _parse_ratio_value(given: Any) -> Any:
     if isinstance(given, float):
         try:
             parse_ratio(str(given), "the decimal")
@@ -30,7 +30,7 @@ def _ratio(given: Any) -> Any:
     return given if isinstance(given, tuple) else parse_ratio(str(given), "the text")
 
 
-def _shape(given: Any) -> Any:
+def _parse_shape(given: Any) -> Any:
     if isinstance(given, Variable) and given.isascii() and given.isdecimal():
         given = int(given)
     if isinstance(given, str):
@@ -38,7 +38,7 @@ def _shape(given: Any) -> Any:
     return (given, 1) if isinstance(given, int) else given
 
 
-def _estimator(given: Any) -> Any:
+def _check_estimator(given: Any) -> Any:
     if given not in HOMES:  # a file brings no code
         raise ValueError(f"it should be one of {', '.join(HOMES)}")
     return given
@@ -57,12 +57,12 @@ _COUNT = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
 _SHAPE = {"anyOf": [_COUNT, {"type": "array", "items": _COUNT, "minItems": 2, "maxItems": 2}]}
 _RATIO = {"anyOf": [{"type": "string", "examples": ["8/1", "1/100000"]}, {"type": "integer"}]}
 
-Number = BeforeValidator(_number)
+Number = BeforeValidator(_check_number)
 Count = Annotated[int, Field(ge=1, le=1_000_000), Number]
-Shape = Annotated[tuple[Count, Count], BeforeValidator(_shape), WithJsonSchema(_SHAPE)]
-RatioField = Annotated[Ratio, BeforeValidator(_ratio), WithJsonSchema(_RATIO)]
+Shape = Annotated[tuple[Count, Count], BeforeValidator(_parse_shape), WithJsonSchema(_SHAPE)]
+RatioField = Annotated[Ratio, BeforeValidator(_parse_ratio_value), WithJsonSchema(_RATIO)]
 Switch = Annotated[bool, BeforeValidator(_switch), WithJsonSchema({"type": "boolean"})]
-EstimatorName = Annotated[str, BeforeValidator(_estimator)]
+EstimatorName = Annotated[str, BeforeValidator(_check_estimator)]
 _FromZero = Annotated[int, Field(ge=0), Number]
 Rectangle = tuple[_FromZero, _FromZero, Count, Count]  # of cells: column, row, how many of both
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), Number]

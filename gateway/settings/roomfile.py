@@ -175,11 +175,13 @@ def compute_response(path: Path, protect_distance_m: float | None) -> Any:
     Raises:
         ValueError: the room has none.
     """
-    return _response(path, _stamp(path), protect_distance_m)
+    return _compute_response_once(path, _stamp(path), protect_distance_m)
 
 
 @lru_cache(maxsize=4)
-def _response(path: Path, stamp: tuple[int, int], protect_distance_m: float | None) -> Any:
+def _compute_response_once(
+    path: Path, stamp: tuple[int, int], protect_distance_m: float | None
+) -> Any:
     from physics.rooms.respond import compute_response
 
     room = _room(path, stamp)
@@ -200,19 +202,19 @@ class _Beside:
     def get(self, digest: str) -> bytes | None:
         """Return what was kept, None if there is no such file."""
         try:
-            return self._path(digest).read_bytes()
+            return self._locate_bound(digest).read_bytes()
         except FileNotFoundError:
             return None
         except OSError as fault:
             raise OperatorFault(
-                f"the file of computed noise bounds {self._path(digest)} cannot be read "
+                f"the file of computed noise bounds {self._locate_bound(digest)} cannot be read "
                 f"({fault.strerror}); without it the noise may differ from what devices were "
                 "enrolled for. Make it readable, or remove it: it is then computed again"
             ) from fault
 
     def keep(self, digest: str, raw: bytes) -> None:
         """Keep this; where nothing can be written it is looked for again at the next start."""
-        path = self._path(digest)
+        path = self._locate_bound(digest)
         beside = path.with_name(f"{path.name}.{os.getpid()}")
         try:
             beside.write_bytes(raw)
@@ -221,7 +223,7 @@ class _Beside:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
 
-    def _path(self, digest: str) -> Path:
+    def _locate_bound(self, digest: str) -> Path:
         return self._room.with_suffix(f".{digest}.bound")
 
 

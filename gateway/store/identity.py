@@ -111,22 +111,22 @@ class _Files:
         self._over = False  # whether another file was written over ours
         self._anchor = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self._anchor.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        self._size, self._known = 0, [_number(self._beside(end)) for end in ENDS]
+        self._size, self._known = 0, [_find_file_numbers(self._locate_file(end)) for end in ENDS]
         event.listen(engine, "engine_disposed", lambda _: self._anchor.close())
-        event.listen(engine, "connect", lambda *_: self._opened())
+        event.listen(engine, "connect", lambda *_: self._check_new_connection())
 
-    def _beside(self, end: str) -> Path:
+    def _locate_file(self, end: str) -> Path:
         return self._path.with_name(self._path.name + end)
 
-    def _opened(self) -> None:
+    def _check_new_connection(self) -> None:
         """A connection made later must not be to another file, where it would make one."""
         if what := self.wrong():
             raise ReplacedFault(what)
 
     def wrong(self, _: Any = None) -> str:
         for end, known in zip(ENDS, self._known, strict=True):
-            path = self._beside(end)
-            if (found := _number(path)) != known:
+            path = self._locate_file(end)
+            if (found := _find_file_numbers(path)) != known:
                 how = "is no longer there" if found is None else "is another file"
                 return f"{path} {how} than when it was opened" if found else f"{path} {how}"
         with suppress(OSError):
@@ -136,7 +136,7 @@ class _Files:
                 return f"{self._path} is shorter than it was: another was copied over it"
             self._size = size
         with self._looking:  # no new mark is written meanwhile
-            if self._marks and (seen := self._seen()) is not None:
+            if self._marks and (seen := self._read_mark()) is not None:
                 if seen not in self._marks:
                     self._over = True
                     return f"{self._path} is without our mark: another was copied over it"
@@ -148,11 +148,11 @@ class _Files:
         """Write a new mark, which reaches the file when its log is written back."""
         new = secrets.randbelow(2**31 - 1) + 1
         with self._looking:
-            self._marks = [*(self._marks or [self._seen() or 0]), new]
+            self._marks = [*(self._marks or [self._read_mark() or 0]), new]
         with self._engine.begin() as connection:
             connection.exec_driver_sql(f"PRAGMA user_version = {new}")
 
-    def _seen(self) -> int | None:
+    def _read_mark(self) -> int | None:
         """Return the mark in the file itself, whatever its log says; None if none can be read."""
         # Opened by SQLite, for closing a file in any other way lets go of the locks on it.
         where = f"{self._path.as_uri()}?mode=ro&immutable=1"
@@ -191,17 +191,17 @@ class _Numbers:
     def __init__(self, engine: Engine) -> None:
         borrowed = engine.raw_connection()
         try:
-            self._known = self._asked(borrowed)
+            self._known = self._read_numbers(borrowed)
             borrowed.rollback()
         finally:
             borrowed.close()
 
-    def _asked(self, connection: Any) -> Any:
+    def _read_numbers(self, connection: Any) -> Any:
         with closing(connection.cursor()) as cursor:
             return cursor.execute(NUMBERS).fetchone()
 
     def wrong(self, connection: Any = None) -> str:
-        if connection is None or self._asked(connection) == self._known:
+        if connection is None or self._read_numbers(connection) == self._known:
             return ""
         return "the database at PostgreSQL was dropped and made anew, or is another server's"
 
@@ -209,7 +209,7 @@ class _Numbers:
         return "What it held is in PostgreSQL's own backups, if anywhere"
 
 
-def _number(path: Path) -> tuple[int, int] | None:
+def _find_file_numbers(path: Path) -> tuple[int, int] | None:
     """Return by what the system knows a file, or None where there is none."""
     try:
         found = path.stat()

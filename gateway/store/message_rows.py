@@ -96,14 +96,14 @@ def select_many(
         return []
     if connection.dialect.name == "postgresql":
         arrays = tuple(map(list, zip(*keys, strict=True)))
-        rows = connection.exec_driver_sql(_question(table, columns, wanted, 0), arrays)
+        rows = connection.exec_driver_sql(_compose_select(table, columns, wanted, 0), arrays)
         return [tuple(row) for row in rows]
     found: list[tuple[Any, ...]] = []
     for first in range(0, len(keys), AT_ONCE):
         some = list(keys[first : first + AT_ONCE])
         size = 1 << (len(some) - 1).bit_length()  # few texts, so that each is prepared once
         some += [some[0]] * (size - len(some))
-        statement = _question(table, columns, wanted, size)
+        statement = _compose_select(table, columns, wanted, size)
         rows = connection.exec_driver_sql(statement, tuple(chain.from_iterable(some)))
         found += [tuple(row) for row in rows]
     return found
@@ -111,18 +111,20 @@ def select_many(
 
 @cache
 def _insert(table: Table, columns: tuple[str, ...], conflict: str, postgres: bool) -> str:
-    into = f"INSERT INTO {table.name} ({_names(columns)}) "
+    into = f"INSERT INTO {table.name} ({_format_names(columns)}) "
     if postgres:
-        arrays = ", ".join(_array(table, column) for column in columns)
+        arrays = ", ".join(_format_array(table, column) for column in columns)
         return f"{into}SELECT * FROM unnest({arrays}) {conflict}"
     return f"{into}VALUES ({', '.join('?' * len(columns))}) {conflict}"
 
 
 @cache
-def _question(table: Table, columns: tuple[str, ...], wanted: tuple[str, ...], size: int) -> str:
-    names, asked = _names(columns), _names(wanted)
+def _compose_select(
+    table: Table, columns: tuple[str, ...], wanted: tuple[str, ...], size: int
+) -> str:
+    names, asked = _format_names(columns), _format_names(wanted)
     if not size:
-        arrays = ", ".join(_array(table, column) for column in columns)
+        arrays = ", ".join(_format_array(table, column) for column in columns)
         return (
             f"SELECT {asked} FROM {table.name} JOIN unnest({arrays}) "
             f"AS asked ({names}) USING ({names})"
@@ -137,11 +139,11 @@ def _question(table: Table, columns: tuple[str, ...], wanted: tuple[str, ...], s
     )
 
 
-def _names(columns: tuple[str, ...]) -> str:
+def _format_names(columns: tuple[str, ...]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-def _array(table: Table, column: str) -> str:
+def _format_array(table: Table, column: str) -> str:
     kind = table.c[column].type
     named = "int8[]" if isinstance(kind, Integer) else ARRAYS[type(kind)]
     return f"%b::{named}"
@@ -266,12 +268,19 @@ def insert_dead_letters(connection: Any, letters: Sequence[DeadLetter], now_s: f
         refused,
         ("at_s", "topic", "why", "size", "frame", "kind"),
         [
-            (now_s, _plain(topic), _plain(why), len(frame), frame[:EVIDENCE_BYTES], kind)
+            (
+                now_s,
+                _format_plain_text(topic),
+                _format_plain_text(why),
+                len(frame),
+                frame[:EVIDENCE_BYTES],
+                kind,
+            )
             for topic, why, frame, kind in letters
         ],
     )
     ids = refused.c.id
-    for topic in {_plain(letter.topic) for letter in letters}:
+    for topic in {_format_plain_text(letter.topic) for letter in letters}:
         oldest = connection.scalar(_SPARE, {"of_topic": topic, "each": REFUSED_EACH})
         if oldest is not None:
             connection.execute(delete(refused).where(refused.c.topic == topic, ids <= oldest))
@@ -279,7 +288,7 @@ def insert_dead_letters(connection: Any, letters: Sequence[DeadLetter], now_s: f
     connection.execute(delete(refused).where(ids <= oldest))
 
 
-def _plain(text: str) -> str:
+def _format_plain_text(text: str) -> str:
     """Return a text that every database takes and every terminal shows as it is, cut short.
 
     Whoever may publish names the topic: nothing of it may move a cursor, end a line, turn the

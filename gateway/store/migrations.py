@@ -33,7 +33,14 @@ def migrate_tables(connection: Any, found: int, wanted: int) -> None:
     context = MigrationContext.configure(connection, opts={"transactional_ddl": True})
     with Operations.context(context) as op:
         for schema in range(found + 1, wanted + 1):
-            {5: _to_5, 6: _to_6, 7: _to_7, 8: _to_8, 9: _to_9, 10: _to_10}[schema](op)
+            {
+                5: _migrate_to_5,
+                6: _migrate_to_6,
+                7: _migrate_to_7,
+                8: _migrate_to_8,
+                9: _migrate_to_9,
+                10: _migrate_to_10,
+            }[schema](op)
             connection.execute(text("UPDATE about SET schema = :schema"), {"schema": schema})
 
 
@@ -105,7 +112,7 @@ KINDS = {
 }
 
 
-def _to_5(op: Any) -> None:
+def _migrate_to_5(op: Any) -> None:
     """Say how rounds ended, and of which kind dead letters are; add an outbox and workers."""
     connection = op.get_bind()
     _FIVE.create_all(connection, checkfirst=False)
@@ -162,7 +169,7 @@ Table(
 )
 
 
-def _to_6(op: Any) -> None:
+def _migrate_to_6(op: Any) -> None:
     """Add the empty room as the last map left it."""
     _SIX.create_all(op.get_bind(), checkfirst=False)
 
@@ -179,7 +186,7 @@ Table(
 )
 
 
-def _to_7(op: Any) -> None:
+def _migrate_to_7(op: Any) -> None:
     """Add the promises that were ended for another: none yet."""
     _SEVEN.create_all(op.get_bind(), checkfirst=False)
 
@@ -188,7 +195,7 @@ _EIGHT = MetaData()
 Table("jumped", _EIGHT, Column("device", String, primary_key=True))
 
 
-def _to_8(op: Any) -> None:
+def _migrate_to_8(op: Any) -> None:
     """Add the devices whose clock jumped in a sleep: those that say so now will be in it."""
     _EIGHT.create_all(op.get_bind(), checkfirst=False)
 
@@ -210,7 +217,7 @@ Table(
 )
 
 
-def _to_9(op: Any) -> None:
+def _migrate_to_9(op: Any) -> None:
     """Sort the reports by round, and no longer by device."""
     names = ", ".join(_NINE.tables["reports"].c.keys())
     op.rename_table("reports", "reports_8")
@@ -230,7 +237,7 @@ Table(
 )
 
 
-def _to_10(op: Any) -> None:
+def _migrate_to_10(op: Any) -> None:
     """Add the keys of promises that were ended, as far as clocks tell; in doubt a key is one."""
     _TEN.create_all(op.get_bind(), checkfirst=False)
     op.execute(

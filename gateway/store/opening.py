@@ -53,11 +53,11 @@ def open_store(place: Place, site: str) -> tuple[Engine, Engine, Identity]:
         if not there:
             _make(engine, place, site)
         with reads.begin() as connection:
-            found = _schema(connection)
+            found = _read_schema(connection)
             if found in range(OLDEST, SCHEMA):
                 _check_owner(connection, place, site)  # another's is not even brought up
         if found in range(OLDEST, SCHEMA):
-            _brought_up(engine, place, found)
+            _migrate_store(engine, place, found)
         with reads.begin() as connection:
             check_is_ours(connection, place, site)
         return engine, reads, Identity(engine, place)
@@ -101,7 +101,7 @@ def _make(engine: Engine, place: Place, site: str) -> None:
             raise OperatorFault(
                 f"the database {place} already holds tables of another program "
                 f"({min(others)}), and heatveil needs one of its own. Name another "
-                f"{_under(place)}"
+                f"{_name_store_setting(place)}"
             )
         METADATA.create_all(connection)
         connection.execute(insert(about).values(schema=SCHEMA, site=site))
@@ -110,7 +110,7 @@ def _make(engine: Engine, place: Place, site: str) -> None:
 _COPIES = 4  # a copy, the tables anew, and in SQLite's log twice as much
 
 
-def _brought_up(engine: Engine, place: Place, found: int) -> None:
+def _migrate_store(engine: Engine, place: Place, found: int) -> None:
     """Change an older store's tables to ours, all of them or none; a copy is kept of a file.
 
     Raises:
@@ -132,12 +132,12 @@ def _brought_up(engine: Engine, place: Place, found: int) -> None:
         kept = copy.name
     with engine.begin() as connection:
         _lock(connection)
-        if _schema(connection) == found:  # and no other worker was quicker
+        if _read_schema(connection) == found:  # and no other worker was quicker
             migrate_tables(connection, found, SCHEMA)
     log.info("migrated the store to the current schema", was=found, schema=SCHEMA, copy=kept)
 
 
-def _schema(connection: Any) -> int:
+def _read_schema(connection: Any) -> int:
     found: int = connection.scalar(select(about.c.schema))
     return found
 
@@ -148,12 +148,12 @@ def check_is_ours(connection: Any, place: Place, site: str) -> None:
     Raises:
         OperatorFault: it is another heatveil's, or another site's.
     """
-    found = _schema(connection)
+    found = _read_schema(connection)
     if found != SCHEMA:
         raise OperatorFault(
             f"the database {place} has schema {found}, and this version of heatveil knows schema "
             f"{SCHEMA}: it would misread what was spent. Run the version that wrote it, or "
-            f"name another {_under(place)}"
+            f"name another {_name_store_setting(place)}"
         )
     _check_owner(connection, place, site)
 
@@ -163,7 +163,7 @@ def _check_owner(connection: Any, place: Place, site: str) -> None:
     if owner != site:
         raise OperatorFault(
             f"the database {place} belongs to site {owner}, not to {site}: what one room's people "
-            f"have spent is not another's. Name another {_under(place)}"
+            f"have spent is not another's. Name another {_name_store_setting(place)}"
         )
 
 
@@ -173,12 +173,12 @@ def make_unusable_fault(place: Place, fault: SQLAlchemyError) -> OperatorFault:
     need = "a writable SQLite file" if isinstance(place, Path) else "one that we may write to"
     return OperatorFault(
         f"the database {place} cannot be opened ({why}); it must be {need}, because nothing is "
-        f"acknowledged before it is stored. Mend {_under(place).removeprefix('file under ')} in "
-        "the deployment file"
+        f"acknowledged before it is stored. Mend "
+        f"{_name_store_setting(place).removeprefix('file under ')} in the deployment file"
     )
 
 
-def _under(place: Place) -> str:
+def _name_store_setting(place: Place) -> str:
     return "file under [site] database" if isinstance(place, Path) else "[store] postgresql"
 
 

@@ -36,14 +36,14 @@ def make_engine(database: Database, *, read_only: bool = False) -> Engine:
     Raises:
         OperatorFault: the words cannot be read, hold a password, or psycopg is not installed.
     """
-    words: dict[str, Any] = _words(database)
+    words: dict[str, Any] = _parse_libpq_words(database)
     if read_only:
         words["options"] += " -c default_transaction_read_only=on"
 
     def connected() -> Any:
         import psycopg
 
-        connection = psycopg.connect(**words | _password(database), autocommit=True)
+        connection = psycopg.connect(**words | _read_password(database), autocommit=True)
         connection.execute(DURABLE)
         connection.autocommit = False
         return connection
@@ -71,7 +71,7 @@ def _say_less(context: Any) -> None:
     raised.args = (f"{fault.args[0]} ({state})",)
 
 
-def _words(database: Database) -> dict[str, str]:
+def _parse_libpq_words(database: Database) -> dict[str, str]:
     try:
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as fault:
@@ -101,7 +101,7 @@ def _words(database: Database) -> dict[str, str]:
     return USUAL | {key: str(value) for key, value in given.items()} | {"options": options}
 
 
-def _password(database: Database) -> dict[str, str]:
+def _read_password(database: Database) -> dict[str, str]:
     if database.password_file is None:
         return {}
     needed = "PostgreSQL will not have us without it. Mend [store] password_file"

@@ -152,14 +152,16 @@ def open_read_engine(place: Place) -> Engine:
         OperatorFault: it is not there, is no store, or of another heatveil's schema.
     """
     if isinstance(place, Path) and not place.exists():
-        raise _unmade(f"at {place}", "[site] database")
+        raise _make_unmade_fault(f"at {place}", "[site] database")
     engine = (
-        _file(place) if isinstance(place, Path) else postgres.make_engine(place, read_only=True)
+        _make_file_engine(place)
+        if isinstance(place, Path)
+        else postgres.make_engine(place, read_only=True)
     )
     try:
         with engine.connect() as connection:
             if isinstance(place, Database) and not inspect(connection).get_table_names():
-                raise _unmade(str(place), "[store] postgresql")
+                raise _make_unmade_fault(str(place), "[store] postgresql")
             found = connection.scalar(select(about.c.schema))
     except OperatorFault:
         engine.dispose()
@@ -178,14 +180,14 @@ def open_read_engine(place: Place) -> Engine:
     return engine
 
 
-def _unmade(place: str, key: str) -> UnmadeFault:
+def _make_unmade_fault(place: str, key: str) -> UnmadeFault:
     return UnmadeFault(
         f"there is no store {place} yet, so there is nothing to be read; heatveil serve makes it. "
         f"Start that first, or mend {key} in the deployment file"
     )
 
 
-def _file(path: Path) -> Engine:
+def _make_file_engine(path: Path) -> Engine:
     def connected() -> Any:
         return sqlite3.connect(
             make_read_only_address(path), uri=True, timeout=5, check_same_thread=False
@@ -196,12 +198,12 @@ def _file(path: Path) -> Engine:
     )
 
     @event.listens_for(engine, "connect")
-    def _connected(connection: Any, _record: Any) -> None:
+    def _set_up_connection(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA query_only=ON")
 
     @event.listens_for(engine, "begin")
-    def _begun(connection: Any) -> None:
+    def _begin_transaction(connection: Any) -> None:
         connection.exec_driver_sql("BEGIN")
 
     return engine
@@ -257,16 +259,16 @@ class Reader:
     def list_rounds(self, limit: int = LIMIT, before: int | None = None) -> list[RoundRow]:
         """Return rounds, newest first, with numbers below `before`."""
         wanted = _ROUNDS if before is None else _ROUNDS.where(rounds.c.number < before)
-        return [_round(row) for row in self._all(wanted.limit(limit))]
+        return [_make_round_row(row) for row in self._read_rows(wanted.limit(limit))]
 
     def find_round(self, number: int) -> RoundRow | None:
         """Return one round, or None."""
-        found = self._all(_ROUNDS.where(rounds.c.number == number))
-        return _round(found[0]) if found else None
+        found = self._read_rows(_ROUNDS.where(rounds.c.number == number))
+        return _make_round_row(found[0]) if found else None
 
     def read_message(self, number: int) -> bytes | None:
         """Return the signed bytes that asked a round, or None."""
-        found = self._all(select(rounds.c.message).where(rounds.c.number == number))
+        found = self._read_rows(select(rounds.c.message).where(rounds.c.number == number))
         return found[0][0] if found else None
 
     def read_plan(self, number: int) -> Round | None:
@@ -286,18 +288,18 @@ class Reader:
         columns = (reports.c[name] for name in AnswerRow._fields)
         wanted = select(*columns).join(rounds, rounds.c.name == reports.c.round)
         wanted = wanted.where(rounds.c.number == number).order_by(reports.c.device)
-        return [AnswerRow(*row) for row in self._all(wanted)]
+        return [AnswerRow(*row) for row in self._read_rows(wanted)]
 
     def read_release(self, number: int) -> list[int | None] | None:
         """Return the folded answers of a closed round, or None."""
         wanted = select(releases.c["values"]).join(rounds, rounds.c.name == releases.c.round)
-        found = self._all(wanted.where(rounds.c.number == number))
+        found = self._read_rows(wanted.where(rounds.c.number == number))
         return json.loads(found[0][0]) if found else None
 
     def read_map(self, number: int | None = None) -> dict[str, Any] | None:
         """Return the map of a round as it was published, of the newest that has one, or None."""
         wanted = _MAPS if number is None else _MAPS.where(rounds.c.number == number)
-        found = self._all(wanted.limit(1))
+        found = self._read_rows(wanted.limit(1))
         return json.loads(found[0][0]) if found else None
 
     def read_map_at(self, at_s: float | None = None) -> tuple[dict[str, Any], float] | None:
@@ -305,13 +307,13 @@ class Reader:
         wanted = _MAPS.add_columns(rounds.c.closed_s)
         if at_s is not None:
             wanted = wanted.where(rounds.c.closed_s <= at_s)
-        found = self._all(wanted.limit(1))
+        found = self._read_rows(wanted.limit(1))
         return (json.loads(found[0][0]), found[0][1]) if found else None
 
     def list_maps(self, limit: int = LIMIT, before: int | None = None) -> list[str]:
         """Return maps as published, newest first, of rounds with numbers below `before`."""
         wanted = _MAPS if before is None else _MAPS.where(rounds.c.number < before)
-        return [row[0] for row in self._all(wanted.limit(limit))]
+        return [row[0] for row in self._read_rows(wanted.limit(limit))]
 
     def list_charges(self, limit: int = LIMIT, before: int | None = None) -> list[ChargeRow]:
         """Return charges, newest first, with ids below `before`."""
@@ -322,7 +324,7 @@ class Reader:
             wanted = wanted.where(row.id < before)
         return [
             ChargeRow(one.id, one.number, one.device, Fraction(one.rho), one.at_s)
-            for one in self._all(wanted.limit(limit))
+            for one in self._read_rows(wanted.limit(limit))
         ]
 
     def read_ledger(self, budget: Fraction) -> Ledger:
@@ -384,15 +386,17 @@ class Reader:
             wanted = wanted.outerjoin(table, table.c.device == newest.c.device)
         found = [
             DeviceRow(name, key_id.hex(), *rest)
-            for name, key_id, *rest in self._all(wanted.order_by(newest.c.device, newest.c.key_id))
+            for name, key_id, *rest in self._read_rows(
+                wanted.order_by(newest.c.device, newest.c.key_id)
+            )
         ]
         if enrolled is None:
             return found
         heard = {row[:2]: row for row in found}
         keys = alarms.c.device, alarms.c.key_id, alarms.c.why
-        alarmed = {(name, key): why for name, key, why in self._all(select(*keys))}
-        shut = dict(self._all(select(quarantine.c.device, quarantine.c.why)))
-        asleep = {row.device: SLEPT for row in self._all(select(jumped))}
+        alarmed = {(name, key): why for name, key, why in self._read_rows(select(*keys))}
+        shut = dict(self._read_rows(select(quarantine.c.device, quarantine.c.why)))
+        asleep = {row.device: SLEPT for row in self._read_rows(select(jumped))}
         return [
             heard.get((name, key.hex()))
             or DeviceRow(
@@ -414,18 +418,20 @@ class Reader:
         wanted = select(*(refused.c[name] for name in RefusedRow._fields))
         if before is not None:
             wanted = wanted.where(refused.c.id < before)
-        rows = self._all(wanted.order_by(refused.c.id.desc()).limit(limit))
+        rows = self._read_rows(wanted.order_by(refused.c.id.desc()).limit(limit))
         return [RefusedRow(*row) for row in rows]
 
     def count_refused_by_kind(self) -> dict[str, int]:
         """Return how many dead letters of each kind are kept."""
         wanted = select(refused.c.kind, func.count()).group_by(refused.c.kind)
-        return {row[0]: row[1] for row in self._all(wanted.order_by(refused.c.kind))}
+        return {row[0]: row[1] for row in self._read_rows(wanted.order_by(refused.c.kind))}
 
     def count_refused_by_topic(self) -> dict[tuple[str, str], int]:
         """Return how many dead letters of each topic and kind are kept."""
         what = refused.c.topic, refused.c.kind
-        return {(a, b): n for a, b, n in self._all(select(*what, func.count()).group_by(*what))}
+        return {
+            (a, b): n for a, b, n in self._read_rows(select(*what, func.count()).group_by(*what))
+        }
 
     def list_gaps(self, name: str, limit: int = LIMIT) -> list[MissingNumbers]:
         """Return the numbers of a device that never came, newest first, between those that did."""
@@ -437,9 +443,9 @@ class Reader:
         two = select(one.epoch, one.seq, last.label("last")).subquery().c
         wanted = select(two.epoch, two["last"] + 1, two.seq - 1).where(two.seq > two["last"] + 1)
         newest_first = wanted.order_by(two.epoch.desc(), two.seq.desc()).limit(limit)
-        return [MissingNumbers(*row) for row in self._all(newest_first)]
+        return [MissingNumbers(*row) for row in self._read_rows(newest_first)]
 
-    def _all(self, wanted: Any) -> list[Any]:
+    def _read_rows(self, wanted: Any) -> list[Any]:
         with self._engine.connect() as connection:
             return list(connection.execute(wanted))
 
@@ -455,7 +461,7 @@ _ROUNDS = (
 )
 
 
-def _round(row: Any) -> RoundRow:
+def _make_round_row(row: Any) -> RoundRow:
     rho, outcome = Fraction(row.rho or 0), row.outcome or "open"
     name, times = row.name.hex(), (row.opened_s, row.closed_s)
     return RoundRow(

@@ -86,7 +86,9 @@ def list_charges(connection: Any, counted_s: float | None = None) -> tuple[Charg
         counted_s: leave out what is older, of a promise for a window.
     """
     alike = charges.c.rho, charges.c.device
-    wanted = _counting(select(*alike, func.count(charges.c.id)), counted_s).group_by(*alike)
+    wanted = _select_counted_charges(select(*alike, func.count(charges.c.id)), counted_s).group_by(
+        *alike
+    )
     rows = connection.execute(wanted.order_by(func.min(charges.c.id)))
     found = [(Charge(Fraction(rho), device),) * count for rho, device, count in rows]
     return tuple(chain.from_iterable(found))
@@ -99,7 +101,9 @@ def find_affordable_s(
     if counted_s is None:
         return None
     columns = charges.c.at_s, charges.c.rho, charges.c.device
-    rows = connection.execute(_counting(select(*columns), counted_s).order_by(charges.c.at_s))
+    rows = connection.execute(
+        _select_counted_charges(select(*columns), counted_s).order_by(charges.c.at_s)
+    )
     at_s, paid = [], [Charge(sum_unpaid_rho(connection))]
     for row in rows:
         at_s.append(row.at_s)
@@ -112,7 +116,7 @@ def find_affordable_s(
     return at_s[lapsed - 1] + counted_s if 0 < lapsed <= len(at_s) else None
 
 
-def _counting(wanted: Any, counted_s: float | None) -> Any:
+def _select_counted_charges(wanted: Any, counted_s: float | None) -> Any:
     """Leave out what belongs to promises that were ended: second answers to their rounds, too."""
     wanted = wanted.where(charges.c.id > _EARLIER)
     wanted = wanted.where(or_(charges.c.device == "", charges.c.round.not_in(_ENDED)))

@@ -178,13 +178,13 @@ def _write(source: sqlite3.Connection, out: Path) -> None:
     os.close(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
     source.execute("BEGIN")  # the copy and the count are of this one moment
     try:
-        rows = _rows(source)
+        rows = _count_rows(source)
         with closing(sqlite3.connect(out)) as copy:
             source.backup(copy)
             copy.execute("PRAGMA journal_mode=DELETE")  # one file, wherever it is carried
             copy.execute("PRAGMA user_version=0")  # the mark is the running gateway's
             said = copy.execute("PRAGMA integrity_check").fetchone()[0]
-            found = _rows(copy)
+            found = _count_rows(copy)
     finally:
         source.execute("ROLLBACK")
     if said != "ok" or found != rows:
@@ -192,7 +192,7 @@ def _write(source: sqlite3.Connection, out: Path) -> None:
     _flush(out)
 
 
-def _rows(connection: sqlite3.Connection) -> dict[str, int]:
+def _count_rows(connection: sqlite3.Connection) -> dict[str, int]:
     names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
     counts = ((name, f'SELECT count(*) FROM "{name}"') for (name,) in names)
     return {name: connection.execute(count).fetchone()[0] for name, count in counts}
@@ -223,7 +223,7 @@ def _hold_to_promises(engine: Engine) -> None:
     """
 
     @event.listens_for(engine, "connect")
-    def _connected(connection: Any, _record: Any) -> None:
+    def _set_up_connection(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")
@@ -232,6 +232,6 @@ def _hold_to_promises(engine: Engine) -> None:
         connection.execute("PRAGMA journal_size_limit=8388608")  # after a reader held it open
 
     @event.listens_for(engine, "begin")
-    def _begun(connection: Any) -> None:
+    def _begin_transaction(connection: Any) -> None:
         reading = connection.get_execution_options().get("reading", False)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

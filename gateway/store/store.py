@@ -73,7 +73,7 @@ DAY_S = 86_400
 Step = Callable[[Any], int]
 
 
-def _steps_of_forgetting(
+def _list_forgetting_steps(
     now_s: float,
     keep_days: float | None,
     refused_days: float,
@@ -81,22 +81,22 @@ def _steps_of_forgetting(
     windowed: bool,
 ) -> Iterator[Step]:
     """Yield what to do in one transaction each, again as long as it returns SOME."""
-    yield _some(refused, refused.c.at_s < now_s - refused_days * DAY_S)
+    yield _make_deleting_step(refused, refused.c.at_s < now_s - refused_days * DAY_S)
     if report_days is not None:
         before_s = now_s - report_days * DAY_S
         answers = exists().where(reports.c.round == rounds.c.name)
         old = select(rounds.c.name).where(rounds.c.closed_s < before_s, answers).limit(1)
-        yield _some(reports, reports.c.round.in_(old.scalar_subquery()))
-        yield _some(heard, heard.c.at_s < before_s)
+        yield _make_deleting_step(reports, reports.c.round.in_(old.scalar_subquery()))
+        yield _make_deleting_step(heard, heard.c.at_s < before_s)
     if keep_days is not None:
         before_s = now_s - keep_days * DAY_S
         latest = select(func.max(maps.c.at_s)).scalar_subquery()
-        yield _some(maps, and_(maps.c.at_s < before_s, maps.c.at_s < latest))
+        yield _make_deleting_step(maps, and_(maps.c.at_s < before_s, maps.c.at_s < latest))
         if windowed:  # no later map is drawn from them
-            yield _some(releases, releases.c.at_s < before_s)
+            yield _make_deleting_step(releases, releases.c.at_s < before_s)
 
 
-def _some(table: Table, where: Any) -> Step:
+def _make_deleting_step(table: Table, where: Any) -> Step:
     key = tuple_(*table.primary_key.columns)
     which = select(*table.primary_key.columns).where(where).limit(SOME)
     statement = delete(table).where(key.in_(which))
@@ -414,13 +414,13 @@ class Store:
         """
         now_s = time.time()
         with self._engine.begin() as connection:
-            self._before(connection, kept)
+            self._prepare_batch(connection, kept)
             message_rows.insert_reports(connection, kept, more, now_s)
             message_rows.insert_dead_letters(connection, letters, now_s)
             round_rows.charge_second_answers(connection, extra, now_s)
             message_rows.raise_alarms(connection, alarms, now_s)
 
-    def _before(self, connection: Any, kept: Sequence[CountedReport]) -> None:
+    def _prepare_batch(self, connection: Any, kept: Sequence[CountedReport]) -> None:
         """Do what must be done in the transaction that keeps a batch: a part's store does."""
 
     def close_round(
@@ -465,7 +465,7 @@ class Store:
                 return False
             if charge is not None:
                 round_rows.insert_charge(connection, name, charge, now_s)
-            _post(connection, letters, now_s)
+            _insert_letters(connection, letters, now_s)
         return True
 
     def abandon_round(self, name: bytes, charge: Charge) -> None:
@@ -492,7 +492,7 @@ class Store:
             insert_many(connection, maps, _MAP, [(name, body, now_s)], NEWER)
             if empty_state is not None:
                 insert_many(connection, empty_room, _EMPTY, [(1, *empty_state)], LATER)
-            _post(connection, letters, now_s)
+            _insert_letters(connection, letters, now_s)
 
     def list_letters(self, limit: int = 100) -> list[Letter]:
         """Return the letters that the broker has not acknowledged, oldest first."""
@@ -504,7 +504,7 @@ class Store:
     def add_letters(self, letters: Sequence[Letter]) -> None:
         """Put letters in the outbox: what is published without anything new being kept."""
         with self._engine.begin() as connection:
-            _post(connection, letters, time.time())
+            _insert_letters(connection, letters, time.time())
 
     def mark_posted(self, ids: Iterable[int]) -> None:
         """Strike out letters that the broker has acknowledged."""
@@ -569,7 +569,7 @@ class Store:
             windowed: releases as well: of a promise for a window, whose maps are of the last one.
         """
         gone = 0
-        for step in _steps_of_forgetting(
+        for step in _list_forgetting_steps(
             now_s, keep_days, refused_days, report_days or keep_days, windowed
         ):
             some = 1
@@ -608,7 +608,7 @@ class Store:
         sqlite.backup_store(self.place, path)
 
 
-def _post(connection: Any, more: Sequence[Letter], now_s: float) -> None:
+def _insert_letters(connection: Any, more: Sequence[Letter], now_s: float) -> None:
     """Put letters in the outbox; a retained one takes the place of those before it."""
     for letter in more:
         row = {"topic": letter.topic, "retain": letter.retain}

@@ -73,8 +73,8 @@ def describe_api(needs_token: bool) -> dict[str, Any]:
     records = [one.answers for one in OPERATIONS] + [Problem]
     schemas, components = msgspec.json.schema_components(records, ref_template=REF)
     written = dict(zip((record.__name__ for record in records), schemas, strict=True))
-    paths = {BASE + one.path: {"get": _operation(one, written)} for one in OPERATIONS}
-    paths[f"{BASE}/events"] = {"get": _stream()}
+    paths = {BASE + one.path: {"get": _describe_operation(one, written)} for one in OPERATIONS}
+    paths[f"{BASE}/events"] = {"get": _describe_stream()}
     made: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -91,24 +91,26 @@ def describe_api(needs_token: bool) -> dict[str, Any]:
     return made
 
 
-def _operation(one: Operation, written: dict[str, Any]) -> dict[str, Any]:
+def _describe_operation(one: Operation, written: dict[str, Any]) -> dict[str, Any]:
     headers = {"ETag": {"schema": {"type": "string"}}} if one.tagged else {}
-    answers: dict[str, Any] = {"200": _json(one.says, written[one.answers.__name__], headers)}
+    answers: dict[str, Any] = {
+        "200": _describe_json_answer(one.says, written[one.answers.__name__], headers)
+    }
     if one.tagged:
         answers["304"] = {"description": "It is still what If-None-Match says."}
     codes = {code: says for code, says in COMMON.items() if code != "403" or one.names_devices}
     codes |= {"404": "There is none."} if one.missing else {}
     for code, says in sorted(codes.items()):
-        answers[code] = _json(says, written["Problem"], {}, KIND)
+        answers[code] = _describe_json_answer(says, written["Problem"], {}, KIND)
     return {
         "operationId": one.name,
         "summary": one.says,
-        "parameters": _parameters(one),
+        "parameters": _describe_parameters(one),
         "responses": answers,
     }
 
 
-def _parameters(one: Operation) -> list[dict[str, Any]]:
+def _describe_parameters(one: Operation) -> list[dict[str, Any]]:
     """Return what may be asked: what the path names is in it, and all else in the query."""
     (_,), components = msgspec.json.schema_components([one.asks], ref_template=REF)
     found = []
@@ -123,14 +125,14 @@ def _parameters(one: Operation) -> list[dict[str, Any]]:
     return found
 
 
-def _json(
+def _describe_json_answer(
     says: str, schema: dict[str, Any], headers: dict[str, Any], kind: str = "application/json"
 ) -> dict[str, Any]:
     made = {"description": says, "content": {kind: {"schema": schema}}}
     return made | ({"headers": headers} if headers else {})
 
 
-def _stream() -> dict[str, Any]:
+def _describe_stream() -> dict[str, Any]:
     return {
         "operationId": "events",
         "summary": "What happens, as it happens.",
@@ -172,9 +174,9 @@ class RecentAnswers:
         """
         now_s, told = asyncio.get_running_loop().time(), self._feed.number
         held = self._held.pop(asked, None)
-        if held is None or held.told != told or held.until_s < now_s or _fail(held.body):
+        if held is None or held.told != told or held.until_s < now_s or _has_failed(held.body):
             reading = asyncio.ensure_future(self._reading.run_in_thread(make))
-            reading.add_done_callback(_fail)  # looked at, even if whoever asked has gone
+            reading.add_done_callback(_has_failed)  # looked at, even if whoever asked has gone
             held = _Answer(reading, told, now_s + FRESH_S)
         self._held[asked] = held
         if len(self._held) > HELD:
@@ -182,7 +184,7 @@ class RecentAnswers:
         return await asyncio.shield(held.body)
 
 
-def _fail(body: "asyncio.Task[bytes]") -> bool:
+def _has_failed(body: "asyncio.Task[bytes]") -> bool:
     return body.done() and (body.cancelled() or body.exception() is not None)
 
 
@@ -207,14 +209,14 @@ def make_api_routes(
 
     return [
         *(
-            Route(BASE + one.path, _endpoint(one, parts, theirs if one.others else shared))
+            Route(BASE + one.path, _make_endpoint(one, parts, theirs if one.others else shared))
             for one in OPERATIONS
         ),
         Route(f"{BASE}/openapi.json", openapi),
     ]
 
 
-def _endpoint(
+def _make_endpoint(
     one: Operation, parts: Parts, shared: RecentAnswers
 ) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers one operation."""
@@ -383,7 +385,7 @@ def _guard(
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(Guarded, door, hosts, free)],
-        exception_handlers={Refusal: _refuse, HTTPException: _wrong},
+        exception_handlers={Refusal: _refuse, HTTPException: _answer_http_fault},
     )
     made.router.redirect_slashes = False  # else whoever asks says, by Host, where it leads
     return made
@@ -393,7 +395,7 @@ async def _refuse(request: Request, fault: Any) -> Response:
     return cast(Refusal, fault).make_response()
 
 
-async def _wrong(request: Request, fault: Any) -> Response:
+async def _answer_http_fault(request: Request, fault: Any) -> Response:
     """Return what the router says, in our own shape; OPTIONS is asked to hear of the others."""
     if request.method == "OPTIONS" and fault.status_code == 405:
         return Response(None, 204, {"allow": "GET, HEAD, OPTIONS"})

@@ -63,7 +63,7 @@ class EventHistory:
         """Number an event and keep it."""
         self.number += 1
         kind = event["kind"]
-        told = NumberedEvent(self.number, event, self._framed(kind, event))
+        told = NumberedEvent(self.number, event, self._format_frame(kind, event))
         held = self._kinds.setdefault(kind, deque(maxlen=self._size))
         if len(held) == self._size:
             self._lost[kind] = held[0].number
@@ -91,9 +91,9 @@ class EventHistory:
     def _reset(self, why: str, shown: Collection[str] | None) -> NumberedEvent:
         events = {one.event["kind"]: one.event for one in self.list_latest(shown)}
         event = {"kind": "reset", "why": why, "events": events}
-        return NumberedEvent(self.number, event, self._framed("reset", event))
+        return NumberedEvent(self.number, event, self._format_frame("reset", event))
 
-    def _framed(self, kind: str, event: Event) -> bytes:
+    def _format_frame(self, kind: str, event: Event) -> bytes:
         data = msgspec.json.encode(event, enc_hook=str)  # a sentence with a code is text, too
         return b"id: %s:%d\nevent: %s\ndata: %s\n\n" % (
             self._start.encode(),
@@ -157,7 +157,7 @@ class Feed:
             if self._loop is None:
                 self._new.clear()  # who comes later begins with what is kept
             elif len(self._new) == 1:
-                self._loop.call_soon_threadsafe(self._soon)
+                self._loop.call_soon_threadsafe(self._schedule_spread)
         try:
             if self.hear is not None:
                 self.hear(event)
@@ -225,7 +225,7 @@ class Feed:
         finally:
             self._viewers.discard(viewer)
 
-    def _soon(self) -> None:
+    def _schedule_spread(self) -> None:
         """Spread now, or when viewers have had a rest."""
         loop = asyncio.get_running_loop()
         loop.call_at(max(self._last_s + EVERY_S, loop.time() + TOGETHER_S), self._spread)
@@ -296,7 +296,7 @@ class Events(StreamingResponse):
         await send(start)
         if scope["method"] != "HEAD":
             telling = asyncio.ensure_future(self._tell(send))
-            hanging = asyncio.ensure_future(_hung_up(receive))
+            hanging = asyncio.ensure_future(_wait_hung_up(receive))
             try:
                 await asyncio.wait([telling, hanging], return_when=asyncio.FIRST_COMPLETED)
             finally:
@@ -317,7 +317,7 @@ class Events(StreamingResponse):
         await send({"type": "http.response.body", "body": END, "more_body": True})
 
 
-async def _hung_up(receive: Receive) -> None:
+async def _wait_hung_up(receive: Receive) -> None:
     """Return when the viewer has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

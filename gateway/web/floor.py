@@ -59,7 +59,9 @@ def read_floor(deployment: Deployment) -> tuple[Neighbour, ...]:
             )
         shared = [
             min(a + p, b + q) - max(a, b)
-            for a, p, b, q in zip(at, _sides_m(first), then, _sides_m(second), strict=True)
+            for a, p, b, q in zip(
+                at, _measure_sides_m(first), then, _measure_sides_m(second), strict=True
+            )
         ]
         if min(shared) > max(first.room.cell_mm, second.room.cell_mm) / 1000:
             raise OperatorFault(
@@ -95,7 +97,7 @@ def _check_alike(ours: Neighbour, its: Neighbour) -> None:
         )
 
 
-def _sides_m(deployment: Deployment) -> tuple[float, float]:
+def _measure_sides_m(deployment: Deployment) -> tuple[float, float]:
     columns, rows = deployment.room.cells
     return columns * deployment.room.cell_mm / 1000, rows * deployment.room.cell_mm / 1000
 
@@ -151,13 +153,13 @@ def _look(one: Neighbour, at_s: float | None) -> Room:
         drawn = None if found is None else read_map(found[0])
     # These name files and machines, and viewers are not told of those.
     except (OperatorFault, SQLAlchemyError, OSError, MsgspecError):
-        return _without_map(room, UNREAD)
+        return _note_missing_map(room, UNREAD)
     if found is None:
-        return _without_map(room, NONE)
+        return _note_missing_map(room, NONE)
     body, room.at_s = found
     mass = body["mass"]
     if mass and [len(mass[0]), len(mass)] != ready["shape"]:
-        return _without_map(room, OTHER_GRID)
+        return _note_missing_map(room, OTHER_GRID)
     room.map = drawn
     return room
 
@@ -171,7 +173,7 @@ def _is_spent(reader: Reader, deployment: Deployment) -> bool:
     return reader.read_ledger(budget).left < last.rho
 
 
-def _without_map(room: Room, why: Sentence) -> Room:
+def _note_missing_map(room: Room, why: Sentence) -> Room:
     room.why, room.code = str(why), why.code
     return room
 

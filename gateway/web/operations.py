@@ -39,7 +39,7 @@ def rounds(parts: Parts, asked: records.Paged) -> records.Rounds:
     """Return a page of rounds, newest first."""
     reader = require_reader(parts)
     rows, units = reader.list_rounds(asked.limit + 1, asked.older), reader.read_units()
-    found = [_round(row, units) for row in rows[: asked.limit]]
+    found = [_make_round(row, units) for row in rows[: asked.limit]]
     return records.Rounds(found, found[-1].number if len(rows) > asked.limit else None)
 
 
@@ -49,7 +49,7 @@ def one_round(parts: Parts, asked: records.One) -> records.Round:
     row = reader.find_round(asked.number)
     if row is None:
         raise make_missing_refusal(f"round {asked.number}")
-    return _round(row, reader.read_units())
+    return _make_round(row, reader.read_units())
 
 
 def release(parts: Parts, asked: records.One) -> records.Release:
@@ -91,9 +91,9 @@ def ledger(parts: Parts, asked: records.Paged) -> records.Ledger:
     return records.Ledger(
         told.get("promise", {}).get("sentences", []),
         (told.get("map") or reader.read_map(None) or {}).get("guarantee"),
-        _rho(book and book.budget, unit),
-        _rho(book and book.spent, unit),
-        _rho(book and book.left, unit),
+        _make_rho(book and book.budget, unit),
+        _make_rho(book and book.spent, unit),
+        _make_rho(book and book.left, unit),
         charges,
         charges[-1].id if len(rows) > asked.limit else None,
     )
@@ -108,7 +108,7 @@ def refused(parts: Parts, asked: records.Paged) -> records.Refusals:
     return records.Refusals(reader.count_refused_by_kind(), found, following)
 
 
-def _round(row: Any, units: Any) -> records.Round:
+def _make_round(row: Any, units: Any) -> records.Round:
     rho = records.Rho.of(row.rho, units.find_for_round(row.number))
     return records.Round(*row._replace(rho=rho))
 
@@ -119,7 +119,7 @@ def _read(body: Any, what: str) -> Map:
     return read_map(body)
 
 
-def _rho(rho: Fraction | None, unit: Unit) -> records.Rho | None:
+def _make_rho(rho: Fraction | None, unit: Unit) -> records.Rho | None:
     return None if rho is None else records.Rho.of(rho, unit)
 
 

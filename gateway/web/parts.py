@@ -91,7 +91,7 @@ class Reading:
         asked = asyncio.get_running_loop().run_in_executor(
             self._threads, lambda: do(*args, **words)
         )
-        asked.add_done_callback(self._done)  # and not when whoever asked has gone
+        asked.add_done_callback(self._note_read_done)  # and not when whoever asked has gone
         try:
             return await asyncio.wait_for(asyncio.shield(asked), PATIENCE_S)
         except TimeoutError:
@@ -101,7 +101,7 @@ class Reading:
             log.warning("the page could not read the store", why=why.split("\n")[0])
             raise STORE from fault
 
-    def _done(self, asked: asyncio.Future[Any]) -> None:
+    def _note_read_done(self, asked: asyncio.Future[Any]) -> None:
         self._asked -= 1
         if not asked.cancelled():
             asked.exception()  # looked at, even if nobody waits for it any more

@@ -182,16 +182,16 @@ def parse_parameters(type: type[A], path: dict[str, Any], query: bytes) -> A:
             key, _, value = part.partition("=")
             key = unquote_plus(key, errors="strict")
             if key in found:
-                raise _refusal(f"{key[:64]!r} is given twice")
+                raise _make_parameter_refusal(f"{key[:64]!r} is given twice")
             found[key] = read(key, unquote_plus(value, errors="strict"))
         return msgspec.convert(found, type)
     except UnicodeError:
-        raise _refusal("a parameter is no UTF-8 text") from None
+        raise _make_parameter_refusal("a parameter is no UTF-8 text") from None
     except msgspec.ValidationError as fault:
-        raise _refusal(str(fault)) from None
+        raise _make_parameter_refusal(str(fault)) from None
 
 
-def _refusal(why: str) -> Refusal:
+def _make_parameter_refusal(why: str) -> Refusal:
     return Refusal(
         400,
         "parameters",
@@ -233,11 +233,11 @@ class Rho(Struct):
         Args:
             unit: what the promise is told in.
         """
-        told = _exact(unit.convert(rho)) if unit.is_epsilon else None
-        return cls(_exact(rho), float(rho), told)
+        told = _format_fraction(unit.convert(rho)) if unit.is_epsilon else None
+        return cls(_format_fraction(rho), float(rho), told)
 
 
-def _exact(amount: Fraction) -> str:
+def _format_fraction(amount: Fraction) -> str:
     return f"{amount.numerator}/{amount.denominator}"
 
 

@@ -28,10 +28,11 @@ from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.enrol.roster import draw_rosters
 from gateway.devices.fleet.crowd import Crowd
 from gateway.mechanisms import make_first_limits
-from gateway.mechanisms.places import make_people_fleet
+from gateway.mechanisms.places import Standing
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment
+from physics.fleet import Fleet
 from tests import processes
 from tests.sums import SITE, STAGES, Town, played, root_of
 
@@ -68,9 +69,8 @@ def served(mosquitto: str, devices: int = DEVICES) -> None:
     place = budgets.keep_slots_in_memory()
     budgets.write_first_budgets(made, make_first_limits(deployment, query), place)
     cells = np.array([[i % 1024 for i in range(devices)]])
-    people = make_people_fleet(
-        budgets.boot_devices(made.secrets, place).devices, cells, 32, "quadtree"
-    )
+    booted = budgets.boot_devices(made.secrets, place).devices
+    people = Fleet(booted, Standing(cells, 32), None, mechanism="quadtree")
     told: list[dict[str, Any]] = []
     with processes.Child([mosquitto, "-c", folder / "m.conf"], stderr=subprocess.DEVNULL) as child:
         time.sleep(1)

@@ -30,7 +30,7 @@ def describe_weights(query: Query, round: Any) -> tuple[dict[str, Any], list[str
     """
     one = epsilon_of_report(query)
     own = one.numerator, one.denominator
-    others = [_other(query, epsilon) for epsilon in dict.fromkeys((*_OTHERS, own))]
+    others = [_judge_other_epsilon(query, epsilon) for epsilon in dict.fromkeys((*_OTHERS, own))]
     topic = wire.round_topic("lab", disk.NAME)
     signed = b"" if explain_refusal(round) else post.pack_round(round, bytes(32), topic)
     numbers = {
@@ -42,15 +42,21 @@ def describe_weights(query: Query, round: Any) -> tuple[dict[str, Any], list[str
         "near": round.params[2],
         "total": total_of(round),
         "round_bytes": len(signed) or None,
-        "table_bytes": _table_bytes(round),
-        **_guess(round),
+        "table_bytes": _estimate_table_bytes(round),
+        **_list_guess_numbers(round),
         "others": sorted(others, key=lambda row: row["epsilon"][0] / row["epsilon"][1]),
         "refusal": explain_query_refusal(query, round),
     }
-    return numbers, [*_answers(query, numbers), "", *_gain(query, numbers), "", *_rows(numbers)]
+    return numbers, [
+        *_format_answer_lines(query, numbers),
+        "",
+        *_format_gain_lines(query, numbers),
+        "",
+        *_format_epsilon_table(numbers),
+    ]
 
 
-def _guess(round: Any) -> dict[str, Any]:
+def _list_guess_numbers(round: Any) -> dict[str, Any]:
     told = compute_guesses(round)
     return {
         "worst_log_ratio": told.log_ratio,
@@ -63,20 +69,20 @@ def _guess(round: Any) -> dict[str, Any]:
     }
 
 
-def _other(query: Query, epsilon: Ratio) -> dict[str, Any]:
+def _judge_other_epsilon(query: Query, epsilon: Ratio) -> dict[str, Any]:
     """Return what one report of another epsilon is worth, by the radius chosen for it."""
     round = plan_or_refuse(replace(query, epsilon=epsilon, readings=1), plan)
-    return {"epsilon": list(epsilon), "reach_cells": round.params[0], **_guess(round)}
+    return {"epsilon": list(epsilon), "reach_cells": round.params[0], **_list_guess_numbers(round)}
 
 
-def _table_bytes(round: Any) -> int:
+def _estimate_table_bytes(round: Any) -> int:
     """Return about how much memory the weights take on a board of 32-bit words."""
     table = disk.Table(round)
     held = [*round.params, *table.ends, *table.fulls, *table.at, *table.upto, table.total]
     return sum(_WORD_BYTES + _LONG_BYTES * (abs(number) >= _SHORT_MAX) for number in held)
 
 
-def _answers(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _format_answer_lines(query: Query, numbers: dict[str, Any]) -> list[str]:
     reach, grid = numbers["reach_cells"], query.grid
     long = f", {reach * grid.cell_mm / 1000:g} m" if grid.cell_mm else ""
     chosen = "chosen for this grid and epsilon" if numbers["radius_chosen"] else "as asked for"
@@ -96,7 +102,7 @@ def _answers(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def _gain(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _format_gain_lines(query: Query, numbers: dict[str, Any]) -> list[str]:
     """Return what somebody gains who guesses."""
     one, whole = numbers["epsilon_per_report"], query.epsilon
     rows = [("one report", one[0] / one[1])]
@@ -130,7 +136,7 @@ def _share(epsilon: float) -> str:
     return round_up(share, 4) if share < 0.9999 else "over 0.9999"
 
 
-def _rows(numbers: dict[str, Any]) -> list[str]:
+def _format_epsilon_table(numbers: dict[str, Any]) -> list[str]:
     """Return the table of other epsilons."""
     return [
         "  epsilon of a report   reach   likelier cells   cell guessed right   off in the mean",

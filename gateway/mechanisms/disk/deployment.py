@@ -29,13 +29,13 @@ def make_query(deployment: "Deployment") -> Query:
         ValueError: there is no such promise, or its Round is too long for a device.
     """
     made: Query = usual.make_query(deployment)
-    if why := _unsendable(made):
+    if why := _explain_unsendable(made):
         raise ValueError(why)
     return made
 
 
 @lru_cache(maxsize=4)
-def _unsendable(query: Query) -> str:
+def _explain_unsendable(query: Query) -> str:
     return explain_query_refusal(query, make_round(query, 1, promise(query)))
 
 
@@ -108,20 +108,20 @@ def read_release(query: Query, written: Any) -> Release:
     return found
 
 
-def _cell(body: Any) -> Callable[[int], Tail]:
+def _make_cell_locator(body: Any) -> Callable[[int], Tail]:
     columns, _, left, above = outer(Grid(tuple(body[3][:2]), body[3][2]), body[4][0])
     return lambda cell: (cell, cell // columns - above, cell % columns - left)
 
 
 def make_report_exporter(body: Any) -> Callable[[Sequence[int], int], Iterable[Tail]]:
     """Return what gives the rows of reports: a cell, and where on the map it is."""
-    where = _cell(body)
+    where = _make_cell_locator(body)
     return lambda values, first: map(where, values)
 
 
 def make_count_exporter(body: Any) -> Callable[[Sequence[int | None]], Iterable[Tail]]:
     """Return what gives the rows of a release: how often each cell was answered."""
-    where = _cell(body)
+    where = _make_cell_locator(body)
     return lambda values: [(*where(cell), count) for cell, count in enumerate(values)]
 
 

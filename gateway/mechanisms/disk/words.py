@@ -60,7 +60,7 @@ def compute_guesses(round: Round) -> Guesses:
     answers, total = int(domain_of(round).sum()), total_of(round)
     return Guesses(
         log_ratio=math.log(near / far) if near > far else 0.0,
-        right=_right(round),
+        right=_compute_guess_chance(round),
         blind=1 / cells,
         off_cells=off,
         blind_cells=blindly,
@@ -69,7 +69,7 @@ def compute_guesses(round: Round) -> Guesses:
     )
 
 
-def _right(round: Round) -> float | None:
+def _compute_guess_chance(round: Round) -> float | None:
     """Return the chance that the cell that an answer is likeliest from is the true one.
 
     (1 / cells) sum over answers o of max over cells v of P(o | v)
@@ -175,7 +175,7 @@ def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     seen = {"w2_sliced": played.mass, "w2_sliced_data_free": even}
     for name, mass in seen.items():  # a lower bound of w2, at any size
         own[name] = None if mass is None else sliced_distance(truth / truth.sum(), mass)
-    own["expected_error"] = _expect_w2(played)
+    own["expected_error"] = _estimate_expected_w2(played)
     stage("working out what a report tells whoever sees it")
     told = compute_guesses(round)
     epsilon = played.found.guarantee.epsilon
@@ -197,7 +197,7 @@ def judge_map(played: Played, numbers: Numbers, stage: Stage) -> Judged:
     )
 
 
-def _expect_w2(played: Played) -> float | None:
+def _estimate_expected_w2(played: Played) -> float | None:
     """Return how far off the map expects to be; None where that takes too long, or is no map."""
     query, releases = played.world.query, played.watch.releases
     if played.mass is None or played.mass.size > _EXPECTED_MAX:

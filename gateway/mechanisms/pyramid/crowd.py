@@ -91,7 +91,9 @@ def load_crowd(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
         found = places.load_crowd(replace(query, readings=1), inputs, world)
         cells = found.cells[0]
         users = np.arange(len(cells))
-        return Crowd(_size(query, users), users, cells, np.ones(len(cells)), found.outside, 0)
+        return Crowd(
+            _fit_query_to_crowd(query, users), users, cells, np.ones(len(cells)), found.outside, 0
+        )
     path = Path(inputs.points)
     points = places.read_points_file(path)
     outside = places.count_outside(points, path, grid, query.outside)
@@ -101,10 +103,10 @@ def load_crowd(query: Any, inputs: Inputs, world: np.random.Generator) -> Crowd:
     weights = points.weights[order] / np.maximum(totals, 1.0)[users]
     cells = find_cells(points.places, grid)[order]
     divided = int((totals > 1 + 1e-9).sum())
-    return Crowd(_size(query, users), users, cells, weights, outside, divided)
+    return Crowd(_fit_query_to_crowd(query, users), users, cells, weights, outside, divided)
 
 
-def _size(query: Any, users: NDArray[np.int64]) -> Any:
+def _fit_query_to_crowd(query: Any, users: NDArray[np.int64]) -> Any:
     """Return the query for so many users, and for as many places as one of them has.
 
     Raises:

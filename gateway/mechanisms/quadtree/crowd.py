@@ -77,7 +77,7 @@ def load_crowd(query: Query, inputs: Inputs, world: np.random.Generator) -> Worl
         path = Path(inputs.points)
         points = places.read_points_file(path)
         outside = places.count_outside(points, path, query.grid, "clamp")
-        return _of_many_places(query, points, places.describe_outside(outside, query.grid))
+        return _make_many_place_world(query, points, places.describe_outside(outside, query.grid))
     asked = places.OnGrid(query.grid, 1)  # all the rounds of all its maps ask the same people
     found = places.load_crowd(asked, inputs, world, "run heatveil fleet, where people move")
     flat = found.cells[0]
@@ -90,7 +90,7 @@ def load_crowd(query: Query, inputs: Inputs, world: np.random.Generator) -> Worl
     return World(people, many, cells.astype(np.float64), found.describe_exceptions())
 
 
-def _of_many_places(query: Query, points: Points, outside: str) -> World:
+def _make_many_place_world(query: Query, points: Points, outside: str) -> World:
     """Return people who are in all of their rows at once, each counting as one in all.
 
     Raises:

@@ -76,7 +76,9 @@ def load_crowd(query: Query, inputs: Inputs, world: np.random.Generator) -> Crow
     flat = find_cells(found.places, fine)
     order = np.argsort(found.users, kind="stable")
     users = np.split(flat[order], np.cumsum(np.bincount(found.users))[:-1])
-    cells = tuple(tuple(_rows_of_turn(one, turn, turns) for one in users) for turn in range(turns))
+    cells = tuple(
+        tuple(_select_turn_rows(one, turn, turns) for one in users) for turn in range(turns)
+    )
     clauses = (
         places.describe_outside(outside, query.grid),
         places.describe_repeated(places.count_short_users(found, turns), turns),
@@ -85,7 +87,7 @@ def load_crowd(query: Query, inputs: Inputs, world: np.random.Generator) -> Crow
     return Crowd(_count(query, len(users)), cells, "; ".join(filter(None, clauses)))
 
 
-def _rows_of_turn(rows: NDArray[np.int64], turn: int, turns: int) -> NDArray[np.int64]:
+def _select_turn_rows(rows: NDArray[np.int64], turn: int, turns: int) -> NDArray[np.int64]:
     """Return a user's rows of one release: one part after the other, then the last one again."""
     if len(rows) < turns:
         return rows[min(turn, len(rows) - 1)][None]

@@ -74,7 +74,7 @@ class RecordedFrames:
     @cached_property
     def warmth(self) -> Floats:
         """The frames in kelvin above the empty room, (frames, side, side). Private."""
-        return _warmth(self.counts, self.empty, self.step)
+        return _compute_warmth(self.counts, self.empty, self.step)
 
     def make_reading(self, round: Any, frame: int) -> Reading:
         """Return what the device reads of one frame for a Round, in grains. Private."""
@@ -110,7 +110,7 @@ def load_frames(clips: FrameSelection, step: Fraction) -> RecordedFrames:
             )
     empty = find_baseline(background.reshape(len(background), -1).tolist())
     try:
-        blur = fit_blur(_warmth(fit, empty, step))
+        blur = fit_blur(_compute_warmth(fit, empty, step))
     except ValueError as fault:
         raise OperatorFault(f"--fit {clips.fit}: {fault}") from fault
     every = clips.every or max(1, len(played) // clips.frames)
@@ -161,7 +161,7 @@ def _clip(path: Path, name: str | None, flag: str, notes: list[str]) -> Counts:
     return frames[whole]
 
 
-def _warmth(counts: Counts, empty: list[int], step: Fraction) -> Floats:
+def _compute_warmth(counts: Counts, empty: list[int], step: Fraction) -> Floats:
     return np.asarray((counts - np.reshape(empty, counts.shape[1:])) * float(step))
 
 
@@ -264,13 +264,13 @@ def make_table(
         made = calibrate_query(asked)
         together = zcdp_epsilon(len(bare) * made.rho[0] / made.rho[1], delta)
         veiled = [recover_frame(recorded, asked, frame, rng) for frame in range(len(bare))]
-        rows.append(_row(epsilon, together, made.sigma, veiled, bare, label))
+        rows.append(_make_row(epsilon, together, made.sigma, veiled, bare, label))
     # That a map is at no distance from itself says nothing.
-    clear = replace(_row(None, None, 0.0, bare, bare, label), emd_map=None, nearer_map=None)
+    clear = replace(_make_row(None, None, 0.0, bare, bare, label), emd_map=None, nearer_map=None)
     return [*rows, clear]
 
 
-def _row(
+def _make_row(
     epsilon: int | None,
     together: float | None,
     noise_kelvin: float,
@@ -378,12 +378,14 @@ def play_frames(
     single = replace(query, readings=1, sigma=None)
     bare = [recover_frame(array, single, frame) for frame in range(len(array.counts))]
     rows = make_table(array, single, bare, label, rng)
-    write_all(_writers(files, array, query, window, _numbers(array, watch, window, rows)))
+    write_all(
+        _make_writers(files, array, query, window, _list_score_numbers(array, watch, window, rows))
+    )
     if files.out and not isinstance(window.found, Heatmap):
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
     sigma_k = calibrate_query(query).sigma
     return [
-        *_array_lines(array, clips),
+        *_describe_array(array, clips),
         f"All {query.readings} frames under one budget, {sigma_k:.3g} K of noise "
         f"on each pixel. People counted in their mean: {int(window.people.sum())}. "
         + " ".join(fact.sentence for fact in list_facts(window.found)),
@@ -433,7 +435,7 @@ def _prepare(
     return array, query
 
 
-def _array_lines(array: RecordedFrames, clips: FrameSelection) -> list[str]:
+def _describe_array(array: RecordedFrames, clips: FrameSelection) -> list[str]:
     """Return what was played, and what is taken for known of the array."""
     blur, side = array.blur, array.counts.shape[1]
     all_public = clips.clip in (clips.fit, clips.background)
@@ -449,7 +451,7 @@ def _array_lines(array: RecordedFrames, clips: FrameSelection) -> list[str]:
     ]
 
 
-def _numbers(
+def _list_score_numbers(
     array: RecordedFrames, watch: Watch, window: RecoveredFrame, rows: Sequence[Row]
 ) -> dict[str, Any]:
     """Return the contents of scores.json; the truth is in no recording, so its scores are null."""
@@ -469,7 +471,7 @@ def _numbers(
     }
 
 
-def _writers(
+def _make_writers(
     files: ResultFiles,
     array: RecordedFrames,
     query: Query,

@@ -41,24 +41,24 @@ def format_distance_rows(query: Query, numbers: dict[str, Any]) -> list[str]:
             f"  {row['distance']:8.4g}  {round_up(row['epsilon'], 4):>10}"
             f"   {format_chance(row['best_test_right'])}"
             + ("   the protected distance" if row["cells"] == own else "")
-            + ("   anywhere in the room" if _everywhere(query, row["distance"]) else "")
+            + ("   anywhere in the room" if _is_anywhere_in_room(query, row["distance"]) else "")
             for row in numbers["distances"]
         ),
         "  By the exact curve. A blind guess is right half of the time. Further away the same "
         "noise hides less.",
-        *_without_end(numbers),
-        *_in_room(query),
+        *_explain_infinite_epsilon(numbers),
+        *_describe_room_rows(query),
     ]
 
 
-def _everywhere(query: Query, distance_m: float) -> bool:
+def _is_anywhere_in_room(query: Query, distance_m: float) -> bool:
     """Return whether no two places of a modelled room are further apart."""
     return query.response is not None and distance_m >= math.hypot(*query.grid.shape) * cell_m(
         query.grid
     )
 
 
-def _without_end(numbers: dict[str, Any]) -> list[str]:
+def _explain_infinite_epsilon(numbers: dict[str, Any]) -> list[str]:
     """Return what an infinite epsilon is, where there is one."""
     told = [numbers["presence_epsilon"], *(row["epsilon"] for row in numbers["distances"])]
     return [
@@ -67,7 +67,7 @@ def _without_end(numbers: dict[str, Any]) -> list[str]:
     ] * any(map(math.isinf, told))
 
 
-def _in_room(query: Query) -> list[str]:
+def _describe_room_rows(query: Query) -> list[str]:
     """Return what the rows of a room with walls count, and how its bound was found."""
     if query.response is None:
         return []
@@ -91,19 +91,19 @@ def format_lines(query: Query, numbers: dict[str, Any]) -> list[str]:
         format_map_line(query, numbers["map"], numbers["every_s"]),
         "",
         *_promise(query, numbers),
-        *_window(query, numbers),
+        *_format_window(query, numbers),
         "",
-        *_noise(query, numbers),
+        *_format_noise(query, numbers),
         "",
         *format_distance_rows(query, numbers),
         "",
-        *_what_if(query, numbers),
-        *_trade(numbers["trade"]),
-        *_same_week(query, numbers),
+        *_format_what_if(query, numbers),
+        *_format_trade(numbers["trade"]),
+        *_format_same_week(query, numbers),
     ]
 
 
-def _trade(rows: list[dict[str, Any]]) -> list[str]:
+def _format_trade(rows: list[dict[str, Any]]) -> list[str]:
     """Return what other windows and cadences would cost, under epsilon for each window."""
     if not rows:
         return []
@@ -124,7 +124,7 @@ def _trade(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _same_week(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _format_same_week(query: Query, numbers: dict[str, Any]) -> list[str]:
     """Return how far off the map of a window is, if windows are longer or shorter at one cost."""
     if not numbers["same_week"]:
         return []
@@ -181,7 +181,7 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _format_window(query: Query, numbers: dict[str, Any]) -> list[str]:
     rho, whole = (numbers[name] for name in ("rho", "rho_window"))
     some = {row["windows"]: round_up(row["epsilon"], 4) for row in numbers["windows"]}
     every = (
@@ -211,7 +211,7 @@ def _window(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
 
 
-def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _format_noise(query: Query, numbers: dict[str, Any]) -> list[str]:
     unit = " K" if query.grid.cell_mm else ""
     grain, seen = numbers["grain"][0] / numbers["grain"][1], numbers["converter"]
     low, high = numbers["clamp"]
@@ -227,7 +227,7 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
     ]
     if query.step is None:
         return told
-    step = _flips(query)
+    step = _format_least_shown(query)
     right, without = (
         format_chance(seen[f"best_test_right{end}"]) for end in ("", "_without_step")
     )
@@ -246,7 +246,7 @@ def _noise(query: Query, numbers: dict[str, Any]) -> list[str]:
     return told
 
 
-def _what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
+def _format_what_if(query: Query, numbers: dict[str, Any]) -> list[str]:
     unit = " K" if query.grid.cell_mm else ""
     asked = format_ratio(tuple(numbers["epsilon"]))
     wide = max(len(row["said"]) for row in numbers["what_if"])
@@ -293,7 +293,7 @@ def explain_calibration(
     stage("scaling the noise")
     seen = _describe_converter(query)
     if isinstance(seen, str):
-        alone = {"schema": SCHEMA, "refusal": _refusal(seen, None, None)}
+        alone = {"schema": SCHEMA, "refusal": _make_refusal(seen, None, None)}
         return Calibrated([json.dumps(alone, indent=2)] if as_json else [], seen)
     reason, refusal = "", None
     if seen.blinds:
@@ -303,8 +303,8 @@ def explain_calibration(
         step, epsilon = (
             (None, None) if even else (find_finer_step(query), find_larger_epsilon(query))
         )
-        reason = _blind(query, seen, step, epsilon)
-        refusal = _refusal(reason, step and step[0].as_integer_ratio(), epsilon)
+        reason = _explain_blinding(query, seen, step, epsilon)
+        refusal = _make_refusal(reason, step and step[0].as_integer_ratio(), epsilon)
         if not as_json:
             return Calibrated([], reason)
     with convert_plan_faults():
@@ -347,25 +347,25 @@ def _describe_converter(query: Query) -> Converter | str:
         except OperatorFault:
             raise fault from None
         return (
-            f"the converter's step is {_flips(query)}, and without it "
+            f"the converter's step is {_format_least_shown(query)}, and without it "
             f"this promise could be kept: use a finer converter. With this one, {fault}"
         )
 
 
-def _flips(query: Query) -> str:
+def _format_least_shown(query: Query) -> str:
     """Return what the least move may show, as a ratio: a step, with what is behind it."""
     return format_ratio(
         find_least_shown(query.step or Fraction(1), query.behind).as_integer_ratio()
     )
 
 
-def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
+def _explain_blinding(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     """Return why a converter that blinds is refused, and what would help."""
     if query.response is None and spreads_beyond_room(
         make_room(query)
     ):  # then no converter is fine enough to be worth buying
         return describe_spread_fault(make_room(query)).rstrip(".")
-    unit, own = " K" if query.grid.cell_mm else "", _flips(query)
+    unit, own = " K" if query.grid.cell_mm else "", _format_least_shown(query)
     sigma = calibrate_query(query).sigma
 
     def _name_step(seen: Fraction, behind: Fraction) -> str:
@@ -389,7 +389,7 @@ def _blind(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     )
 
 
-def _refusal(reason: str, step: Any, epsilon: Any) -> dict[str, Any]:
+def _make_refusal(reason: str, step: Any, epsilon: Any) -> dict[str, Any]:
     return {
         "reason": reason,
         "adc_step": None if step is None else list(step),

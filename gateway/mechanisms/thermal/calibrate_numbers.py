@@ -137,7 +137,7 @@ def try_maps(query: Query, stage: Stage) -> TriedMaps | None:
     world, found, blind, estimator = np.random.default_rng(_SEED), [], [], query.estimator
     for trial in range(fits[0]):
         stage(f"trying out the map, {trial + 1} of {fits[0]}")
-        off, guess, by = _one(query, world)
+        off, guess, by = _try_one_map(query, world)
         blind.append(guess)
         if off is not None:
             found.append(off)
@@ -217,7 +217,7 @@ def describe_tried_map(query: Query, row: dict[str, Any]) -> str:
     return near + f", where there is one: not in {none} trial{'s' * (none > 1)}" * bool(none)
 
 
-def _one(query: Query, world: np.random.Generator) -> tuple[float | None, float, str]:
+def _try_one_map(query: Query, world: np.random.Generator) -> tuple[float | None, float, str]:
     """Return how far off the map of one source is, if there is one, a blind guess, and by whom."""
     free = None if find_standing_room(query).all() else find_standing_room(query)
     scene = draw_sources(query.sources or 1, query.grid, world, query.intensity_max, free)
@@ -299,8 +299,8 @@ def compute_numbers(
     return {
         "schema": SCHEMA,
         **_promise(query, there),
-        **_noise(query),
-        **_window(query, every_s),
+        **_compute_noise(query),
+        **_compute_window(query, every_s),
         "converter": {
             "inflation": seen.inflation,
             "best_test_right": seen.right,
@@ -337,7 +337,7 @@ def _promise(query: Query, there: float) -> dict[str, Any]:
     }
 
 
-def _noise(query: Query) -> dict[str, Any]:
+def _compute_noise(query: Query) -> dict[str, Any]:
     made, planned = thermal.calibrate_query(query), plan_first_round(query)
     params, grain = params_of(planned), Fraction(2) ** -made.exponent
     return {
@@ -358,7 +358,7 @@ def _noise(query: Query) -> dict[str, Any]:
     }
 
 
-def _window(query: Query, every_s: float | None) -> dict[str, Any]:
+def _compute_window(query: Query, every_s: float | None) -> dict[str, Any]:
     rho = Fraction(*thermal.calibrate_query(query).rho)
     nano = math.ceil(NANO * rho)
     total, delta = query.readings * rho, check_ratio(find_exact_delta(query), "delta")
@@ -375,22 +375,22 @@ def _window(query: Query, every_s: float | None) -> dict[str, Any]:
                 "windows": many,
                 "epsilon": adjust_epsilon(query, zcdp_epsilon(many * total, delta), many),
             }
-            for many in sorted({*_WINDOWS, *_spans(query).values()})
+            for many in sorted({*_WINDOWS, *_count_spans(query).values()})
         ],
         "window_h": query.window_h,
-        "spans": _spans(query),
-        "trade": _trade(query, total, delta) if query.window_h else [],
+        "spans": _count_spans(query),
+        "trade": _compute_trade(query, total, delta) if query.window_h else [],
     }
 
 
-def _spans(query: Query) -> dict[str, int]:
+def _count_spans(query: Query) -> dict[str, int]:
     """Return how many windows cover a day, a week and a year; nothing without hours."""
     if not query.window_h:
         return {}
     return {name: count_windows(days, query.window_h) for name, days in DAYS}
 
 
-def _trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
+def _compute_trade(query: Query, rho: Fraction, delta: Any) -> list[dict[str, Any]]:
     """Return what other windows and cadences cost under the same epsilon for each window."""
     made = thermal.calibrate_query(query)
     one = math.sqrt(made.variance / query.readings) * 2.0**-made.exponent

@@ -151,7 +151,7 @@ def print_summary(
     guess = score_blind_guess(room.heat) or 0.0
     console.print()
     if mass is not None and off is not None:
-        console.print(_table(room, mass))
+        console.print(_make_table(room, mass))
         console.print(
             f"All warmth together, the map is {off * long_m:.1f} m from the truth (earth mover's "
             f"distance); a guess that has seen no data is {guess * long_m:.1f} m from it."
@@ -171,7 +171,7 @@ def print_summary(
     console.print(f"Picture: {picture}", soft_wrap=True)
 
 
-def _table(room: Room, mass: Floats) -> Table:
+def _make_table(room: Room, mass: Floats) -> Table:
     """Return each true source beside the recovered place that is nearest to it."""
     grid, found = room.query.grid, find_warmest_places(mass, room.query.grid)
     table = Table("person", "stood at", "the map says", "apart")

@@ -61,7 +61,7 @@ def draw_picture(picture: Picture, path: Path) -> None:
     shown = []
     if heat is not None:
         shown.append(Panel(titles[0], heat / heat.sum(), SHARE, True, colour=TRUE))
-    wire, found = (_dots, _circles) if plane else (_readings, _hills)
+    wire, found = (_draw_dots, _draw_circles) if plane else (_draw_readings, _draw_hills)
     shown.append(Panel(titles[1], None, unit, paint=partial(wire, picture, unit)))
     share = None if mass is None else mass / mass.sum()
     shown.append(Panel(titles[2] + doubt, share, SHARE, True, paint=partial(found, picture)))
@@ -71,11 +71,13 @@ def draw_picture(picture: Picture, path: Path) -> None:
     elif not plane and (certified or (credible and credible.band)):
         level = (credible or certified).level  # type: ignore[union-attr]
         title = f"How sure: {level:.0%} bands around the heat that lies to the left of each place"
-        shown.append(Panel(title, None, "heat to the left", True, paint=partial(_bands, picture)))
+        shown.append(
+            Panel(title, None, "heat to the left", True, paint=partial(_draw_bands, picture))
+        )
     draw_panels(picture.grid, shown, path)
 
 
-def _readings(picture: Picture, unit: str, panel: Axes) -> None:
+def _draw_readings(picture: Picture, unit: str, panel: Axes) -> None:
     """Draw what was sent along a line, and what was true."""
     panel.axhline(0, color=FAINT, linewidth=0.8)
     rounds = len(picture.sent)
@@ -92,7 +94,7 @@ def _readings(picture: Picture, unit: str, panel: Axes) -> None:
     panel.set_ylim(low, high + 0.18 * (high - low))
 
 
-def _dots(picture: Picture, unit: str, panel: Axes) -> None:
+def _draw_dots(picture: Picture, unit: str, panel: Axes) -> None:
     """Draw what was sent in a plane, a dot for each sensor."""
     mean = np.ma.masked_invalid(picture.sent).mean(axis=0)
     x, y = picture.places.T
@@ -100,7 +102,7 @@ def _dots(picture: Picture, unit: str, panel: Axes) -> None:
     add_colour_bar(panel, dots, unit)
 
 
-def _hills(picture: Picture, panel: Axes) -> None:
+def _draw_hills(picture: Picture, panel: Axes) -> None:
     """Draw behind the bars of a map where a source may stand, and where one truly does."""
     places, credible = cell_places(picture.grid), picture.credible
     if picture.mass is None:
@@ -121,14 +123,14 @@ def _hills(picture: Picture, panel: Axes) -> None:
         panel.legend(loc="upper right", frameon=False, ncols=2)
 
 
-def _circles(picture: Picture, panel: Axes) -> None:
+def _draw_circles(picture: Picture, panel: Axes) -> None:
     """Draw on a map where something warm truly is."""
     if picture.heat is not None and picture.mass is not None:
         x, y = cell_places(picture.grid)[picture.heat.ravel() > 0].T
         panel.scatter(x, y, marker="o", s=110, facecolors="none", edgecolors="#7dd3fc")
 
 
-def _bands(picture: Picture, panel: Axes) -> None:
+def _draw_bands(picture: Picture, panel: Axes) -> None:
     """Draw the cumulative share of the heat, and the bands around it."""
     places, credible = cell_places(picture.grid), picture.credible
     bands = (
@@ -150,7 +152,7 @@ def _bands(picture: Picture, panel: Axes) -> None:
     panel.legend(frameon=False, loc="upper left", fontsize=8.5)
 
 
-def _sure(found: Found) -> tuple[Any, ...]:
+def _list_certainty(found: Found) -> tuple[Any, ...]:
     if not isinstance(found, Heatmap):
         return ()
     return found.credible, found.certified, found.verdict
@@ -180,7 +182,7 @@ def draw_play(played: Played, numbers: Numbers, path: Path) -> None:
                     else ""
                 ),
             ),
-            *_sure(played.found),
+            *_list_certainty(played.found),
         ),
         path,
     )
@@ -194,7 +196,7 @@ def make_picture_writer(
     places = np.asarray(sensor_places(query.sensors, query.grid))
     mass = found.mass if isinstance(found, Heatmap) else None
     shown = (query.grid, None, None, places, decode_releases(releases), mass, titles)
-    picture = Picture(*shown, *_sure(found))
+    picture = Picture(*shown, *_list_certainty(found))
     return lambda half: draw_picture(picture, half)
 
 

@@ -41,10 +41,12 @@ def describe_promise(query: Query, guarantee: Guarantee) -> list[str]:
     Args:
         query: of the deployment file, which may ask for less by now than was promised then.
     """
-    said = [_square(one) for one in describe_guarantee(guarantee)]  # on the wire it is plain ASCII
+    said = [
+        _format_square_metres(one) for one in describe_guarantee(guarantee)
+    ]  # on the wire it is plain ASCII
     asked = _find_query(query, guarantee)
-    strength = said[1] if asked is None else _chances(asked)
-    return [said[0], strength, _formally(guarantee), *said[2:]]
+    strength = said[1] if asked is None else _describe_chances(asked)
+    return [said[0], strength, _describe_formally(guarantee), *said[2:]]
 
 
 def _find_query(query: Query, guarantee: Guarantee) -> Query | None:
@@ -67,14 +69,16 @@ def _find_query(query: Query, guarantee: Guarantee) -> Query | None:
     return None
 
 
-def _square(said: Any) -> Any:
+def _format_square_metres(said: Any) -> Any:
     """Return a sentence with the sign for square metres."""
     if not isinstance(said, str):
         return said
     text = said.replace(" m2", " m²")
     if not isinstance(said, Sentence):
         return text
-    return Sentence(text, said.code, {name: _square(one) for name, one in said.fields.items()})
+    return Sentence(
+        text, said.code, {name: _format_square_metres(one) for name, one in said.fields.items()}
+    )
 
 
 def format_epsilon_label(query: Query, guarantee: Guarantee) -> str:
@@ -86,11 +90,11 @@ def format_epsilon_label(query: Query, guarantee: Guarantee) -> str:
     return f"{epsilon} as printed, really {round_up(given)} (or delta {round_up(delta, 2)})"
 
 
-def _chances(query: Query) -> str:
+def _describe_chances(query: Query) -> str:
     near = min(count_protected_cells(query), max(query.grid.shape) - 1)
     cells = tuple(one for one in (near, _FURTHER * near) if one < max(query.grid.shape))
     away = [
-        _AWAY(far=_far(query.grid, row.cells), share=format_chance(row.right))
+        _AWAY(far=_format_distance(query.grid, row.cells), share=format_chance(row.right))
         for row in compute_curve(query, cells)
     ]
     return _CHANCES(away=join_sentences(away, by=" of the time, and from "))
@@ -116,12 +120,12 @@ def compute_guess_curve(query: Query, guarantee: Guarantee) -> list[tuple[float,
     return [(row.cells * side, float(round_up(row.right, 6))) for row in compute_curve(asked)]
 
 
-def _formally(guarantee: Guarantee) -> str:
+def _describe_formally(guarantee: Guarantee) -> str:
     epsilon, delta = (format_ratio(ratio) for ratio in (guarantee.epsilon, guarantee.delta))
     return _FORMALLY(epsilon=epsilon, delta=delta)
 
 
-def _far(grid: Any, cells: int) -> str:
+def _format_distance(grid: Any, cells: int) -> str:
     length = f"{cells * cell_m(grid):g}"
     return f"{length} m" if grid.cell_mm else f"{length} of the side"
 

@@ -58,14 +58,14 @@ def read_report(frame: bytes, sender: str) -> Any:
     if head is None:
         return None
     first, second, name, tag, third = head.groups()
-    seq, epoch, size = _whole(first), _whole(second), _whole(third, 0x40)
+    seq, epoch, size = _unpack_number(first), _unpack_number(second), _unpack_number(third, 0x40)
     width, letter = _WIDTHS[tag]
     if not 0 < size < len(frame) or size % width or seq >= _LARGEST or epoch >= _LARGEST:
         return None
     tail = _TAIL.fullmatch(frame, head.end() + size, len(frame) - wire.MAC_BYTES)
     if tail is None:
         return None
-    sensor = _whole(tail[1])
+    sensor = _unpack_number(tail[1])
     if sensor >= _LARGEST:
         return None
     values = struct.unpack_from(f"<{size // width}{letter}", frame, head.end())
@@ -74,17 +74,19 @@ def read_report(frame: bytes, sender: str) -> Any:
 
 def make_receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> bytes:
     """Return what `edge.host.post.pack_receipt` does; before is the topic's `make_mac_prefix`."""
-    body = b"".join((b"\xa4\x00\x01\x01", _head(seq), b"\x02", _head(epoch), b"\x03"))
+    body = b"".join(
+        (b"\xa4\x00\x01\x01", _pack_number(seq), b"\x02", _pack_number(epoch), b"\x03")
+    )
     body += b"\x01" if taken else b"\x00"
     return body + hmac.digest(key, before + body, "sha256")[: wire.MAC_BYTES]
 
 
-def _whole(head: bytes, major: int = 0) -> int:
+def _unpack_number(head: bytes, major: int = 0) -> int:
     """Return the number in a head."""
     return head[0] - major if len(head) == 1 else int.from_bytes(head[1:], "big")
 
 
-def _head(number: int) -> bytes:
+def _pack_number(number: int) -> bytes:
     if number < 24:
         return bytes((number,))
     for first, size in ((0x18, 1), (0x19, 2), (0x1A, 4), (0x1B, 8)):
@@ -171,11 +173,11 @@ def open_report(message: Message, name: str, sender: Sender) -> Arrival | DeadLe
             report = post.unpack_report(payload, device.mac_key, topic, name)
     except Exception as fault:  # whatever bytes do to a decoder, the next message is waiting
         why = f"it is not a frame of {name}: {fault}"
-        return DeadLetter(topic, why, payload, kind or _kind(payload))
+        return DeadLetter(topic, why, payload, kind or _find_fault_kind(payload))
     return Arrival(report, message, device.key_id)
 
 
-def _kind(frame: bytes) -> str:
+def _find_fault_kind(frame: bytes) -> str:
     """Return what is wrong with a frame that is signed and that `edge.core.wire` refuses."""
     try:
         body = wire.decode(frame[: -wire.MAC_BYTES])
@@ -240,7 +242,7 @@ class Door:
             # On a topic that is nobody's, whoever is named in it has said nothing.
             name = sender.device.name if sender is not None else ""
             if guard is not None and not guard.may_pass(name, len(message.payload), now_s):
-                self._unheard(sifted, guard, name, message, now_s)
+                self._note_unheard(sifted, guard, name, message, now_s)
                 continue
             if message.retained:
                 found: Arrival | DeadLetter = _refuse_retained(message, name)
@@ -256,7 +258,7 @@ class Door:
                 guard.count_forged(name, now_s)
         return sifted
 
-    def _unheard(
+    def _note_unheard(
         self, sifted: Sifted, guard: Guard, sender: str, message: Message, now_s: float
     ) -> None:
         blocked = guard.explain_block(sender)

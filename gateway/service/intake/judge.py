@@ -170,7 +170,7 @@ def judge_reports(
         before = fresh.get(key)
         if before is None:
             before = fresh[key] = {}
-        counted = _came_before(frame, before, known.seen.get(key))
+        counted = _find_earlier_outcome(frame, before, known.seen.get(key))
         if counted is not None:  # sent again, because our receipt was lost
             verdict.again.append(Receipt(sender, epoch, seq, counted))
             if counted and round is not None and name == round.name:
@@ -187,13 +187,18 @@ def judge_reports(
             if kind == "replayed":  # from the first time on, so that two stay two
                 verdict.back[who] = went[0] if went else last, (epoch, seq)
         else:
-            kind, why = _refusal(arrival, verdict, prices, now_s)
+            kind, why = _explain_refusal(arrival, verdict, prices, now_s)
         verdict.receipts.append(Receipt(sender, epoch, seq, not why))
         if why:
             verdict.letters.append(DeadLetter(topic, why, frame, kind))
             verdict.late += kind == "late"
             leapt = kind == "future"  # and is not remembered, so it is charged whatever came
-            again = leapt or used or (name, sender) in answered or _counts(round, name, sender)
+            again = (
+                leapt
+                or used
+                or (name, sender) in answered
+                or _is_answer_counted(round, name, sender)
+            )
             if again and name in prices:
                 verdict.extra.append(SecondAnswer(name, Charge(prices[name], sender), frame))
             if leapt:
@@ -211,19 +216,21 @@ def judge_reports(
     return verdict
 
 
-def _came_before(frame: bytes, batch: Mapping[bytes, bool], stored: Seen | None) -> bool | None:
+def _find_earlier_outcome(
+    frame: bytes, batch: Mapping[bytes, bool], stored: Seen | None
+) -> bool | None:
     """Return whether the same bytes counted when they came before; None when they did not come."""
     if frame in batch:
         return batch[frame]
     return stored.get(hash_frame(frame)) if stored else None
 
 
-def _counts(round: OpenRound | None, name: bytes, sender: str) -> bool:
+def _is_answer_counted(round: OpenRound | None, name: bytes, sender: str) -> bool:
     """Return whether an answer of this device counts in the round that is open."""
     return round is not None and name == round.name and sender in round.reports
 
 
-def _refusal(
+def _explain_refusal(
     arrival: Arrival, verdict: Verdict, charged: Mapping[bytes, Fraction], now_s: float
 ) -> tuple[str, str]:
     """Return the kind and why a report does not count, or nothing.

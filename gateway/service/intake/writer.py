@@ -329,7 +329,7 @@ class Intake:
         self._progress, self._alarm, self._foreseen = progress, alarm, foreseen
         self._inbox, self._door = Inbox(), Door(devices, guard)
         self._counting = IntakeCounts(metrics, health)
-        self._decide = self._counting.watch_store(self._decided)
+        self._decide = self._counting.watch_store(self._judge_and_commit)
         self._newest = store.read_newest_numbers()
         self._back: dict[Who, tuple[Numbers, Numbers]] = {}  # of devices that went back
         self._round: OpenRound | None = None
@@ -364,7 +364,7 @@ class Intake:
     def wait_complete(self, patience_s: float) -> bool:
         """Wait until every enrolled device has answered; False when patience ended before."""
         with self._changed:
-            return self._changed.wait_for(self._done, patience_s)
+            return self._changed.wait_for(self._is_wait_over, patience_s)
 
     def close_round(self) -> OpenRound | None:
         """Return the round as it stands, all of it committed; what comes now is late."""
@@ -389,7 +389,7 @@ class Intake:
         self._begun.set()
         self._thread.join()
 
-    def _done(self) -> bool:
+    def _is_wait_over(self) -> bool:
         return self._stopping.is_set() or (self._round is not None and self._round.complete)
 
     def _run(self) -> None:
@@ -429,7 +429,7 @@ class Intake:
             self._alarm(verdict.alarms)
         self._progress(verdict.round, self._refused)
 
-    def _decided(self, sifted: Sifted) -> Verdict:
+    def _judge_and_commit(self, sifted: Sifted) -> Verdict:
         """Return the verdict on a batch, committed, while no round opens or closes."""
         arrivals = sifted.arrivals
         with self._changed:

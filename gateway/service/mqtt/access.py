@@ -36,7 +36,7 @@ def read_password(broker: Mqtt) -> str | None:
     try:
         return broker.password_file.read_text("utf-8").strip()
     except (OSError, ValueError) as fault:
-        raise _unreadable(broker, "password_file", fault) from fault
+        raise _make_unreadable_fault(broker, "password_file", fault) from fault
 
 
 def make_tls_context(broker: Mqtt) -> ssl.SSLContext | None:
@@ -50,7 +50,7 @@ def make_tls_context(broker: Mqtt) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=broker.ca_file)
     except OSError as fault:  # an ssl.SSLError is one
-        raise _unreadable(broker, "ca_file", fault) from fault
+        raise _make_unreadable_fault(broker, "ca_file", fault) from fault
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.sslsocket_class = _Careful
     return context
@@ -160,7 +160,7 @@ def find_missing_files(broker: Mqtt) -> dict[str, Path]:
     return {key: path for key, path in named.items() if path is not None and not path.exists()}
 
 
-def _unreadable(broker: Mqtt, key: str, fault: Exception) -> OperatorFault:
+def _make_unreadable_fault(broker: Mqtt, key: str, fault: Exception) -> OperatorFault:
     why = getattr(fault, "strerror", None) or str(fault)
     named = {key: getattr(broker, key)} | find_missing_files(broker)
     files = " and ".join(f"{key} {path}" for key, path in named.items())

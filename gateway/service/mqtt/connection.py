@@ -57,7 +57,7 @@ class LinkState:
         self._place, self._name = place, name
         self._changed = threading.Condition()
         self._ready = False
-        self._silent("it does not answer")
+        self._note_silence("it does not answer")
         self._final = False
         self._unsent = 0
         self._lost: deque[float] = deque(maxlen=OFTEN)
@@ -79,7 +79,7 @@ class LinkState:
         """The connection is lost, or was ended; return whether that is too often, once alone."""
         with self._changed:
             if self._ready:
-                self._silent(why)
+                self._note_silence(why)
             self._ready = False
             self._changed.notify_all()
             if self._counted < self.connection:  # else there was none to be lost
@@ -92,7 +92,7 @@ class LinkState:
     def note_failure(self, why: str) -> None:
         """An attempt was in vain; the next one may not be."""
         with self._changed:
-            self._silent(why)
+            self._note_silence(why)
             self._changed.notify_all()
 
     def note_refusal(self, why: str) -> None:
@@ -145,7 +145,7 @@ class LinkState:
             if self._changed.wait_for(true, LOOK_S):
                 return
 
-    def _silent(self, why: str) -> None:
+    def _note_silence(self, why: str) -> None:
         self._trouble = SILENT(place=self._place, why=why)
 
 
@@ -255,8 +255,8 @@ class ClientCallbacks:
     def attach(self, client: Any, rider: Rider) -> None:
         """Hear what this client meets."""
         self._client, self._rider = client, rider
-        client.on_connect, client.on_disconnect = self._connected, self._disconnected
-        client.on_subscribe, client.on_publish = self._subscribed, self._published
+        client.on_connect, client.on_disconnect = self._handle_connect, self._handle_disconnect
+        client.on_subscribe, client.on_publish = self._handle_subscribe, self._handle_publish
 
     def note_opening(self) -> bool:
         """A connection is about to be made; return whether to speak MQTT 5 on it."""
@@ -269,12 +269,14 @@ class ClientCallbacks:
         why = access.explain_distrust(self._broker, fault)
         if why:
             self.session.note_unwilling(why, final=access.is_certificate_at_fault(fault))
-            self._complain("the broker is not trusted", why)
+            self._log_complaint_once("the broker is not trusted", why)
         else:
             self.session.note_failure(fault.strerror or str(fault))
         self._say(False)
 
-    def _connected(self, _client: Any, _data: Any, _flags: Any, reason: Any, said: Any) -> None:
+    def _handle_connect(
+        self, _client: Any, _data: Any, _flags: Any, reason: Any, said: Any
+    ) -> None:
         if reason.is_failure:
             if self.version.may_retry_refused(reason.value):
                 self._rider.forget_failures()  # with the other version, and at once
@@ -295,22 +297,24 @@ class ClientCallbacks:
         if self._filters:
             self._client.subscribe(self._filters)
         else:
-            self._up()
+            self._note_link_up()
 
-    def _subscribed(
+    def _handle_subscribe(
         self, _client: Any, _data: Any, _packet: Any, reasons: Any, _more: Any
     ) -> None:
         if failures := sorted({str(one) for one in reasons if one.is_failure}):
             self.session.note_refusal(f"it may not subscribe: {', '.join(failures)}")
             self._say(False)
         else:
-            self._up()
+            self._note_link_up()
 
-    def _up(self) -> None:
+    def _note_link_up(self) -> None:
         self.session.note_up()
         self._say(True)
 
-    def _disconnected(self, _c: Any, _data: Any, _flags: Any, reason: Any, _more: Any) -> None:
+    def _handle_disconnect(
+        self, _c: Any, _data: Any, _flags: Any, reason: Any, _more: Any
+    ) -> None:
         turned = self.version.may_retry_closed()
         if turned:
             self._rider.forget_failures()
@@ -321,9 +325,9 @@ class ClientCallbacks:
                 log.warning(TWICE)
             self._say(False)
 
-    def _published(self, _c: Any, _data: Any, packet: int, reason: Any, _more: Any) -> None:
+    def _handle_publish(self, _c: Any, _data: Any, packet: int, reason: Any, _more: Any) -> None:
         if reason.is_failure:
-            self._complain("the broker does not take what we publish", str(reason))
+            self._log_complaint_once("the broker does not take what we publish", str(reason))
         try:
             self.sending.remove(packet, taken=not reason.is_failure)
         finally:
@@ -331,7 +335,7 @@ class ClientCallbacks:
                 -1
             )  # last: `sent` says so when whoever waits for one has heard
 
-    def _complain(self, trouble: str, why: str) -> None:
+    def _log_complaint_once(self, trouble: str, why: str) -> None:
         """Log it once: what is wrong stays wrong for a while."""
         if why not in self._complaints:
             log.warning(trouble, why=why)

@@ -44,14 +44,14 @@ def pack_publishes(messages: Iterable[tuple[str, bytes]], *, five: bool) -> byte
     for topic, payload in messages:
         name = topic.encode()
         body = len(name).to_bytes(2, "big") + name + (b"\0" if five else b"") + payload
-        parts.append(b"\x30" + _length(len(body)) + body)
+        parts.append(b"\x30" + _pack_length(len(body)) + body)
     return b"".join(parts)
 
 
-def _length(length: int) -> bytes:
+def _pack_length(length: int) -> bytes:
     if length < 128:
         return bytes((length,))
-    return bytes((length & 127 | 128,)) + _length(length >> 7)
+    return bytes((length & 127 | 128,)) + _pack_length(length >> 7)
 
 
 class ReceivedMessage(NamedTuple):

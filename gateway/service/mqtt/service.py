@@ -67,7 +67,7 @@ class _Client(Client):
         five = self.link._standing.note_opening()
         self._protocol = MQTTProtocolVersion.MQTTv5 if five else MQTTProtocolVersion.MQTTv311
         self._clean_session = not self.link._lasting
-        stream = Stream(super()._create_socket(), self.link._came)
+        stream = Stream(super()._create_socket(), self.link._pass_on_messages)
         # One more than a broker gives us unacknowledged: behind those that waited for us comes the
         # word that we are subscribed, before which nobody begins to acknowledge.
         stream.version5, stream.room = five, self.link._window + 1
@@ -175,7 +175,7 @@ class Link:
         if (socket := self._client.socket()) is not None:
             socket.close()
 
-    def _came(self, came: list[ReceivedMessage]) -> None:
+    def _pass_on_messages(self, came: list[ReceivedMessage]) -> None:
         if self._on_message is not None:
             number = self._standing.connections
             for topic, payload, packet, retained in came:

@@ -177,11 +177,11 @@ class Chores:
             for chore, due_s in self._due.items():
                 if time.monotonic() >= due_s and not self._stopping.is_set():
                     self._due[chore] = time.monotonic() + chore.every_s
-                    self._do(chore)
+                    self._run_chore(chore)
             left_s = min(self._due.values(), default=0.0) - time.monotonic()
             self._stopping.wait(max(left_s, 0.01))
 
-    def _do(self, chore: Chore) -> None:
+    def _run_chore(self, chore: Chore) -> None:
         try:
             chore.do()
         except Exception as fault:
@@ -216,11 +216,11 @@ def make_chores(
             log.info("deleted rows older than their retention time", rows=gone)
 
     if metrics is not None:
-        metrics.call_before_reading(lambda: _gauge(metrics, store))
+        metrics.call_before_reading(lambda: _set_gauges(metrics, store))
     return Chore(FORGET_S, forget), Chore(WRITE_BACK_S, store.write_back)
 
 
-def _gauge(metrics: Metrics, store: Store) -> None:
+def _set_gauges(metrics: Metrics, store: Store) -> None:
     free_bytes = store.measure_free_bytes()
     metrics.disk_free.set(math.nan if free_bytes is None else free_bytes)
     metrics.outbox.set(len(store.list_letters(COUNTED)))

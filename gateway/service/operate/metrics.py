@@ -105,12 +105,12 @@ class EventCounter:
         self._opened: tuple[int, float] | None = None  # number and time of the round that is open
         self._connected = False
         self._kinds: dict[str, Callable[[Event], None]] = {
-            "round": self._round,
-            "reports": self._reports,
+            "round": self._count_round,
+            "reports": self._count_reports,
             "release": self._release,
             "map": self._map,
-            "budget": self._budget,
-            "health": self._health,
+            "budget": self._count_budget,
+            "health": self._count_health,
             "quarantine": self._quarantine,
         }
 
@@ -119,12 +119,12 @@ class EventCounter:
         if take := self._kinds.get(event["kind"]):
             take(event)
 
-    def _round(self, event: Event) -> None:
+    def _count_round(self, event: Event) -> None:
         self._opened = event["number"], self._clock()
         self._metrics.round_enrolled.set(event["enrolled"])
         self._metrics.round_reports.set(0)
 
-    def _reports(self, event: Event) -> None:
+    def _count_reports(self, event: Event) -> None:
         self._metrics.round_reports.set(event["came"])
         self._metrics.round_enrolled.set(event["enrolled"])
 
@@ -138,7 +138,7 @@ class EventCounter:
     def _map(self, event: Event) -> None:
         self._metrics.solve_seconds.observe(event["seconds"])
 
-    def _budget(self, event: Event) -> None:
+    def _count_budget(self, event: Event) -> None:
         self._metrics.budget_left.set(event["left"])
         self._metrics.budget_spent.set(event["spent"])
         self._metrics.epsilon.set(event["epsilon"])
@@ -147,7 +147,7 @@ class EventCounter:
         left = math.nan if "window_h" in event else event["rounds_left"]
         self._metrics.rounds_left.set(left)
 
-    def _health(self, event: Event) -> None:
+    def _count_health(self, event: Event) -> None:
         connected = bool(event["parts"].get("broker", {}).get("ok"))
         if connected and not self._connected:
             self._metrics.connections.inc()

@@ -128,7 +128,7 @@ class Guard:
             tokens -= size // REPORT_BYTES
         if tokens < 1:
             bucket.tokens = max(tokens, 0)
-            self._guilty(device, bucket, FLOOD)
+            self._convict_device(device, bucket, FLOOD)
             return False
         bucket.tokens = tokens - 1
         return True
@@ -140,12 +140,12 @@ class Guard:
             bucket.minute_s, bucket.forged = now_s, 0
         bucket.forged += 1
         if bucket.forged > self._forged:
-            self._guilty(device, bucket, FORGED)
+            self._convict_device(device, bucket, FORGED)
 
     def shut_out_guilty(self, device: str, why: str) -> None:
         """Shut a device out for what it signed, which nobody else can have sent."""
         bucket = self._of.get(device, self._strangers)
-        self._guilty(device, bucket, why, signed=True)
+        self._convict_device(device, bucket, why, signed=True)
 
     def explain_block(self, device: str) -> str:
         """Return why a device is shut out, or nothing."""
@@ -168,7 +168,9 @@ class Guard:
             found, self._verdicts = self._verdicts, []
         return found
 
-    def _guilty(self, device: str, bucket: _Bucket, why: str, *, signed: bool = False) -> None:
+    def _convict_device(
+        self, device: str, bucket: _Bucket, why: str, *, signed: bool = False
+    ) -> None:
         """Shut a device out, and have it told; a stranger is only not listened to."""
         judging = self._shutting and (self._attributable or signed)
         if not judging or bucket.why or bucket is self._strangers:
@@ -222,7 +224,7 @@ class Quarantine:
         self._woken, self._stopping = threading.Event(), threading.Event()
         guard.wake = self._woken.set
         if control is not None:
-            control.on_state = self._linked
+            control.on_state = self._take_link_state
         self._thread = threading.Thread(target=self._run, name="quarantine", daemon=True)
         self._thread.start()
 
@@ -244,7 +246,7 @@ class Quarantine:
         self._unkept[name] = why
         self._woken.set()
 
-    def _linked(self, up: bool) -> None:
+    def _take_link_state(self, up: bool) -> None:
         """Note that the broker is there or away; on the pump's thread."""
         now_s = time.monotonic()
         if up:
@@ -308,7 +310,7 @@ class Quarantine:
         try:
             if (disabled := self._disabled) is None:
                 rows = self._control.list_clients().items()
-                self._disabled = disabled = {name for name, row in rows if _ours(row)}
+                self._disabled = disabled = {name for name, row in rows if _is_shut_out_by_us(row)}
                 self._mute = False
             for name in wanted - disabled:
                 check_answers(self._control.run_commands(dynamic.compose_disabling(name)), MISSING)
@@ -334,7 +336,7 @@ class Quarantine:
             )
 
 
-def _ours(row: Mapping[str, Any]) -> bool:
+def _is_shut_out_by_us(row: Mapping[str, Any]) -> bool:
     return bool(row.get("disabled")) and row.get("textdescription") == dynamic.MARK
 
 

@@ -159,17 +159,17 @@ class ShardSum:
     @property
     def present(self) -> tuple[int, int]:
         """How many devices have done this step, and how many may."""
-        done, may = self._done()
+        done, may = self._list_done_and_awaited()
         return len(done), len(may)
 
-    def _done(self) -> tuple[list[int], list[int]]:
+    def _list_done_and_awaited(self) -> tuple[list[int], list[int]]:
         """Return who has done this step, and who may."""
         devices = self._devices
         knowing = [i for i in self._fixed if (CONFIRM, 0) in devices[i].frames]
         asked: Mapping[int, tuple[Iterable[int], Callable[[int], object]]] = {
             OPEN: (devices, lambda i: devices[i].keys),
             SHARING: (self._joined, lambda i: devices[i].commit),
-            MASKING: (self._dealt, lambda i: not self._missing(i)),
+            MASKING: (self._dealt, lambda i: not self._has_missing_chunk(i)),
             FIXED: (self._fixed, knowing.__contains__),
             REVEALING: (knowing, lambda i: devices[i].given),
         }
@@ -187,12 +187,12 @@ class ShardSum:
         if self.state not in _STEPS:
             return []
         if self.state == REVEALING:
-            self._unmask()
+            self._unmask_sum()
             return []
-        left = self._left(self._done()[0])
+        left = self._list_left_neighbours(self._list_done_and_awaited()[0])
         if self.state == FIXED:
             self.state = REVEALING
-            return [(i, self._tags(i, left)) for i in left]
+            return [(i, self._pack_tags(i, left)) for i in left]
         if len(left) < self.shard.threshold:
             self.abandon()
             return []
@@ -201,12 +201,18 @@ class ShardSum:
         if self.state == SHARING:
             self._joined = left
             return [
-                (i, self._told(i, JOIN, left[i], [devices[j].keys for j in left[i]])) for i in left
+                (i, self._pack_told_message(i, JOIN, left[i], [devices[j].keys for j in left[i]]))
+                for i in left
             ]
         if self.state == MASKING:
             self._dealt = left
             return [
-                (i, self._told(i, BOXES, left[i], [devices[j].boxes[i] for j in left[i]]))
+                (
+                    i,
+                    self._pack_told_message(
+                        i, BOXES, left[i], [devices[j].boxes[i] for j in left[i]]
+                    ),
+                )
                 for i in left
             ]
         self._fixed = left
@@ -219,12 +225,12 @@ class ShardSum:
         self.state, self.total = ABANDONED, None
         self._devices = {place: _Device() for place in self._links}
 
-    def _left(self, some: Iterable[int]) -> Near:
+    def _list_left_neighbours(self, some: Iterable[int]) -> Near:
         those = set(some)
         near = self.shard.neighbours
         return {i: [j for j in near[i] if j in those] for i in sorted(those)}
 
-    def _told(
+    def _pack_told_message(
         self,
         i: int,
         step: int,
@@ -240,7 +246,7 @@ class ShardSum:
         where = topic(self._site, self.shard.members[i], "told")
         return bytes(agreed.pack(step, self.sid, fields, self._links[i].config_key, where))
 
-    def _tags(self, i: int, known: Near) -> bytes:
+    def _pack_tags(self, i: int, known: Near) -> bytes:
         """Return what i's neighbours told it: that they bear masks, and what the set is."""
 
         def tag(joined: bytes, near: list[int]) -> bytes:
@@ -248,7 +254,7 @@ class ShardSum:
 
         devices, bear, know = self._devices, self._fixed[i], known[i]
         borne = [tag(devices[j].bearing, self._dealt[j]) for j in bear]
-        return self._told(
+        return self._pack_told_message(
             i, TAGS, bear, borne, (know, [tag(devices[j].knowing, self._fixed[j]) for j in know])
         )
 
@@ -280,7 +286,7 @@ class ShardSum:
         device.parts[first] = words.packed
         return ""
 
-    def _missing(self, i: int) -> bool:
+    def _has_missing_chunk(self, i: int) -> bool:
         """Say whether a device's numbers miss a chunk."""
         return len(self._devices[i].parts) < -(-self.length // self.chunk)
 
@@ -296,7 +302,7 @@ class ShardSum:
         device.given = b"".join(agreed.split_pieces(body[3], len(self._dealt[place]), SHARE))
         return ""
 
-    def _points(self) -> dict[int, list[tuple[int, int]]]:
+    def _list_share_points(self) -> dict[int, list[tuple[int, int]]]:
         """Return the shares of each device's secret, with the dealer's own x for the giver."""
         points: dict[int, list[tuple[int, int]]] = {i: [] for i in self._dealt}
         for j in self._fixed:
@@ -309,9 +315,9 @@ class ShardSum:
                     points[i].append((1 + self._order[i][j], y))
         return points
 
-    def _unmask(self) -> None:
+    def _unmask_sum(self) -> None:
         """Open all secrets, and take the masks off; abandon the round where one has too few."""
-        points, inside = self._points(), set(self._fixed)
+        points, inside = self._list_share_points(), set(self._fixed)
         secrets: dict[int, int] = {}
         waiting = sorted(points, key=lambda i: -len(points[i]))
         for _ in range(2):  # again, for a liar that was found may have spoilt an earlier one
@@ -320,16 +326,16 @@ class ShardSum:
                 near = self.shard.neighbours[i]
                 honest = [(x, y) for x, y in points[i] if near[x - 1] not in self.liars]
                 if len(honest) < self.shard.t:
-                    self._convict(points, secrets)
+                    self._convict_liars(points, secrets)
                     return self.abandon()
-                found = secret_of(honest, self.shard.t, self._right(i, i in inside))
+                found = secret_of(honest, self.shard.t, self._make_secret_check(i, i in inside))
                 if found is None:
                     spoilt.append(i)
                     continue
                 secrets[i] = found[0]
                 self.liars.update(near[x - 1] for x in found[1])
             waiting = spoilt
-        self._convict(points, secrets)
+        self._convict_liars(points, secrets)
         if waiting:
             self.abandon()
             self.barred.update(waiting)  # their shares do not fit each other
@@ -337,7 +343,7 @@ class ShardSum:
         self._take_off(secrets, inside)
         return None
 
-    def _convict(
+    def _convict_liars(
         self, points: Mapping[int, list[tuple[int, int]]], secrets: Mapping[int, int]
     ) -> None:
         """Find whose shares do not fit with so many dealers that it is they who lie.
@@ -353,14 +359,14 @@ class ShardSum:
                 against.update(shard.neighbours[i][x - 1] for x in found[1])
         self.proven = {j for j, dealers in against.items() if dealers >= shard.t}
 
-    def _right(self, i: int, alive: bool) -> Callable[[int], bool]:
+    def _make_secret_check(self, i: int, alive: bool) -> Callable[[int], bool]:
         """Return whether a secret is the one that a device committed itself to."""
         one = self._devices[i]
         if alive:
             return lambda b: same_bytes(agreed.commitment(b, self.sid, i), one.commit)
-        return lambda sigma: same_bytes(self._scalar(sigma, i).public, one.keys[32:])
+        return lambda sigma: same_bytes(self._make_scalar(sigma, i).public, one.keys[32:])
 
-    def _scalar(self, sigma: int, i: int) -> ciphers.Secret:
+    def _make_scalar(self, sigma: int, i: int) -> ciphers.Secret:
         return ciphers.Secret(agreed.derive_scalar(sigma, self.sid, i))
 
     def _take_off(self, secrets: Mapping[int, int], inside: set[int]) -> None:
@@ -377,7 +383,7 @@ class ShardSum:
             total += np.frombuffer(sent, word)
             total -= mask(agreed.self_key(secrets[i], self.sid, i))
         for j in self._dealt.keys() - inside:
-            scalar = self._scalar(secrets[j], j)
+            scalar = self._make_scalar(secrets[j], j)
             for i in inside.intersection(self._dealt[j]):
                 shared = scalar.agree(self._devices[i].keys[32:])
                 off = mask(agreed.mask_key(shared, self.sid, i, j))

@@ -95,7 +95,13 @@ class SecureSums:
         body, bits, length = wire.round_body(plan), of.bits(plan), of.vector_length(plan)
         self._sums = [
             ShardSum(
-                shard, body, bits, length, self._site, self._devices.site_key, self._links(shard)
+                shard,
+                body,
+                bits,
+                length,
+                self._site,
+                self._devices.site_key,
+                self._list_links(shard),
             )
             for shard in self._shards
         ]
@@ -114,8 +120,8 @@ class SecureSums:
         if not self._due_s:  # the round is out since a moment
             gather_s = self._round.gather_s if self._round else 0.0
             self._closes_s = time.monotonic() + EARLY * gather_s
-            self._due_s = [self._due(one) for one in self._sums]
-        while not self._over():
+            self._due_s = [self._compute_due_s(one) for one in self._sums]
+        while not self._is_over():
             left_s = until_s - time.monotonic()
             try:
                 bearer, message = self._came.get(timeout=max(left_s, 0.001))
@@ -127,7 +133,7 @@ class SecureSums:
             self._end_steps()
             if left_s <= 0:
                 break
-        return self._over()
+        return self._is_over()
 
     def close_round(self) -> OpenRound | None:
         """Return the round with its release: the sums over all shards that were opened."""
@@ -174,7 +180,7 @@ class SecureSums:
             )
         self._stopping, self._open = True, False
 
-    def _links(self, shard: Shard) -> dict[int, Link]:
+    def _list_links(self, shard: Shard) -> dict[int, Link]:
         known = self._devices.by_name
         return {
             place: Link(known[name].mac_key, known[name].config_key)
@@ -182,7 +188,7 @@ class SecureSums:
             if name in known and not (self._guard and self._guard.explain_block(name))
         }
 
-    def _over(self) -> bool:
+    def _is_over(self) -> bool:
         return self._stopping or all(one.state in (RELEASED, ABANDONED) for one in self._sums)
 
     def _take(self, bearer: Bearer, message: Message) -> None:
@@ -205,7 +211,7 @@ class SecureSums:
                 log.warning(event, device=device, topic=message.topic, why=why)
         bearer.acknowledge_batch((), [message])
 
-    def _due(self, one: ShardSum) -> float:
+    def _compute_due_s(self, one: ShardSum) -> float:
         """Return when the step ends that a sum is in: what is left of the round, shared out."""
         now_s = time.monotonic()
         return now_s + (self._closes_s - now_s) / max(STEPS - one.state, 1)
@@ -220,7 +226,7 @@ class SecureSums:
                     break
                 step = SUM_STEPS[one.state]
                 sent = one.end_step()
-                self._due_s[at] = self._due(one)
+                self._due_s[at] = self._compute_due_s(one)
                 self._metrics.sum_dropped.labels(step).inc(awaited - here)
                 if one.state in (RELEASED, ABANDONED):
                     self._end(at, one, step, here)

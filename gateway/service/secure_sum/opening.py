@@ -41,14 +41,17 @@ def decode_shares(points: Sequence[Point], t: int) -> tuple[int, frozenset[int]]
     whole, through = [1], [0]
     for x, y in points:  # Newton: `through` gets right at one more point
         off = (y - evaluate_polynomial(through, x)) * pow(evaluate_polynomial(whole, x), -1, P) % P
-        through = _plus(through, [off * one % P for one in whole])
-        whole = _plus([0, *whole], [-x * one % P for one in whole])
+        through = _add_polynomials(through, [off * one % P for one in whole])
+        whole = _add_polynomials([0, *whole], [-x * one % P for one in whole])
     before, after = whole, _trim(through)
     left, right = [0], [1]
     while 2 * (len(after) - 1) >= len(points) + t:
         quotient, rest = _divide(before, after)
         before, after = after, rest
-        left, right = right, _plus(left, [-one % P for one in _times(quotient, right)])
+        left, right = (
+            right,
+            _add_polynomials(left, [-one % P for one in _multiply_polynomials(quotient, right)]),
+        )
     found, rest = _divide(after, right)
     if any(rest) or len(found) > t:
         return None
@@ -83,13 +86,13 @@ def _trim(polynomial: list[int]) -> list[int]:
     return polynomial
 
 
-def _plus(one: list[int], other: list[int]) -> list[int]:
+def _add_polynomials(one: list[int], other: list[int]) -> list[int]:
     if len(one) < len(other):
         one, other = other, one
     return _trim([(a + b) % P for a, b in zip(one, other, strict=False)] + one[len(other) :])
 
 
-def _times(one: list[int], other: list[int]) -> list[int]:
+def _multiply_polynomials(one: list[int], other: list[int]) -> list[int]:
     made = [0] * (len(one) + len(other) - 1)
     for i, a in enumerate(one):
         for j, b in enumerate(other):

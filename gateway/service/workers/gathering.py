@@ -71,14 +71,14 @@ class Overseer:
         shape = self._workers.lease_s, self._workers.partitions
         try:
             found = leases.read_roll(self._store.engine, *shape)
-            self._suspect()
+            self._pass_on_new_alarms()
         except DatabaseError as fault:
             self._tell("store", WorkersHealth(False, UNANSWERED(why=describe_fault(fault))))
             return
         self._tell("store", WorkersHealth(True, ""))
         self._tell("workers", describe_workers(found, mark))
 
-    def _suspect(self) -> None:
+    def _pass_on_new_alarms(self) -> None:
         was, self._alarms = self._alarms, self._store.list_alarms()
         news = [
             Alarm(*who, found[0]) for who, found in self._alarms.items() if was.get(who) != found
@@ -158,7 +158,7 @@ class Gathering:
         self._worker = Worker(
             deployment, devices, make_unique_name("leader"), store, metrics=metrics, guard=guard
         )
-        self._chores = Chores(Chore(LOOK_S, self._oversee))
+        self._chores = Chores(Chore(LOOK_S, self._oversee_workers))
         self._worker.__enter__()
         self._chores.__enter__()
 
@@ -224,7 +224,7 @@ class Gathering:
             self._chores.close()
             self._worker.__exit__()
 
-    def _oversee(self) -> None:
+    def _oversee_workers(self) -> None:
         self._overseer.check_workers(leases.hash_devices(self._worker.devices))
 
     def _tell(self, round: OpenRound, came: int) -> None:

@@ -105,7 +105,7 @@ class Leases:
 
     def renew(self, held: Iterable[Lease]) -> frozenset[Lease]:
         """Renew these leases; return which are still ours."""
-        place, pairs = _these(held)
+        place, pairs = _list_lease_keys(held)
         if not pairs:
             return frozenset()
         parts = update(leases).where(leases.c.holder == self.holder, place.in_(pairs))
@@ -132,14 +132,14 @@ class Leases:
 
     def give_back(self, given: Iterable[Lease]) -> None:
         """Give parts back, so that others need not wait until the leases run out."""
-        place, pairs = _these(given)
+        place, pairs = _list_lease_keys(given)
         if pairs:
             ours = leases.c.holder == self.holder, place.in_(pairs)
             with self._engine.begin() as connection:
                 connection.execute(update(leases).where(*ours).values(holder=FREE, until_s=0.0))
 
 
-def _these(held: Iterable[Lease]) -> tuple[Any, list[tuple[int, int]]]:
+def _list_lease_keys(held: Iterable[Lease]) -> tuple[Any, list[tuple[int, int]]]:
     """Return the columns that name a lease, and their values in these."""
     return tuple_(leases.c.part, leases.c.epoch), [(one.part, one.epoch) for one in held]
 

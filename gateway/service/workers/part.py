@@ -76,7 +76,9 @@ def list_data_topics(devices: Devices) -> list[str]:
 def end_old_sessions_quietly(deployment: Deployment, store: Store) -> None:
     """Begin to end them, on a thread of its own: the broker may be away, and nobody waits."""
     words = (deployment, store)
-    threading.Thread(target=_quietly, args=words, name="retiring", daemon=True).start()
+    threading.Thread(
+        target=_end_old_sessions_or_warn, args=words, name="retiring", daemon=True
+    ).start()
 
 
 def end_old_sessions(deployment: Deployment, store: Store) -> list[int]:
@@ -102,7 +104,7 @@ def end_old_sessions(deployment: Deployment, store: Store) -> list[int]:
     return sorted(parts)
 
 
-def _quietly(deployment: Deployment, store: Store) -> None:
+def _end_old_sessions_or_warn(deployment: Deployment, store: Store) -> None:
     try:
         if parts := end_old_sessions(deployment, store):
             log.info(
@@ -125,12 +127,12 @@ class PartIntake(Intake):
 
     _store: PartStore
 
-    def _decided(self, sifted: Sifted) -> Verdict:
+    def _judge_and_commit(self, sifted: Sifted) -> Verdict:
         while True:
             if sifted.arrivals:
                 self._follow(self._store.find_last_round())
             try:
-                return super()._decided(sifted)
+                return super()._judge_and_commit(sifted)
             except RoundOver:
                 continue
 
@@ -229,9 +231,9 @@ class Part:
             around.pump,
             subscribe=topics,
             unsubscribe=stale,
-            on_message=self._came,
+            on_message=self._take_message,
             may_connect=self.is_surely_ours,
-            on_state=self._linked,
+            on_state=self._take_link_state,
         )
 
     def is_surely_ours(self) -> bool:
@@ -242,7 +244,7 @@ class Part:
         """
         return time.monotonic() < self.sure_until_s
 
-    def _came(self, link: Link, message: Message) -> None:
+    def _take_message(self, link: Link, message: Message) -> None:
         """Take a message; let go of one that waited here since there were other parts.
 
         It has no receipt, so its device sends it again, and the part that it is in now has it.
@@ -252,7 +254,7 @@ class Part:
         else:
             self._intake.take_message(link, message)
 
-    def _linked(self, up: bool, why: str) -> None:
+    def _take_link_state(self, up: bool, why: str) -> None:
         """Say that the broker keeps what comes for the part from now on."""
         self._heard(up)
         if up and not self._listens:

@@ -139,7 +139,7 @@ class PartStore(Store):
         with self._reads.connect() as connection:
             return list_answered(connection, name)
 
-    def _before(self, connection: Any, kept: Sequence[CountedReport]) -> None:
+    def _prepare_batch(self, connection: Any, kept: Sequence[CountedReport]) -> None:
         """Hold our lease and the round; add what counts to its sums.
 
         Raises:

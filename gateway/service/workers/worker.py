@@ -146,7 +146,9 @@ class BrokerSight:
         self._lost_s: float | None = None  # since when no link of ours is what it should be
         self._blind_s: float | None = time.monotonic()  # since when the broker does not have us
         name = f"heatveil-{deployment.site.name}-worker-{holder}"
-        self._link = Link(deployment.mqtt, name, pump, lasting=False, on_state=self._linked)
+        self._link = Link(
+            deployment.mqtt, name, pump, lasting=False, on_state=self._take_link_state
+        )
 
     def is_blind_for(self, seconds: float) -> bool:
         """Return whether the broker has not had us for so long."""
@@ -165,7 +167,7 @@ class BrokerSight:
         """Say goodbye."""
         self._link.close(GOODBYE_S)
 
-    def _linked(self, up: bool, why: str) -> None:
+    def _take_link_state(self, up: bool, why: str) -> None:
         self.note_link(up)
         self._blind_s = None if up else self._blind_s or time.monotonic()
         self._say("broker", up, "" if up else why or GONE)
@@ -252,7 +254,7 @@ class Worker:
             try:
                 self._turn()
                 self._say("store", True, "")
-                self._say("parts", self._joined, _standing(self.parts, self._joined))
+                self._say("parts", self._joined, _describe_own_parts(self.parts, self._joined))
             except DatabaseError as fault:
                 log.warning(
                     "the database does not answer; the worker tries again",
@@ -302,7 +304,7 @@ class Worker:
             held_parts.start_parts(taken, began_s + lease_s, self._around)
 
 
-def _standing(parts: Sequence[int], joined: bool) -> str:
+def _describe_own_parts(parts: Sequence[int], joined: bool) -> str:
     if not joined:
         return "it takes no part before the broker has it"
     return f"it works on {' '.join(map(str, parts))}" if parts else "all parts are others'"

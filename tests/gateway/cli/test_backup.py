@@ -109,7 +109,7 @@ def test_a_backup_that_fails_leaves_nothing(
     Store(tmp_path / "heatveil.sqlite", "lab").close()
     before = sorted(one.name for one in tmp_path.iterdir())
     counts = iter(({"reports": 3}, {"reports": 2}))
-    monkeypatch.setattr(sqlite, "_rows", lambda _connection: next(counts))
+    monkeypatch.setattr(sqlite, "_count_rows", lambda _connection: next(counts))
     said = heatveil("backup", "--config", site, "--out", out)
     assert "not whole" in said.refusal
     assert sorted(one.name for one in tmp_path.iterdir()) == before
@@ -124,7 +124,7 @@ def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(
     """Nobody had it open, so it was read without a lock: what came meanwhile may be in by half."""
     path, out = tmp_path / "heatveil.sqlite", tmp_path / "copy.sqlite"
     Store(path, "lab").close()
-    real, started = sqlite._rows, list[Store]()
+    real, started = sqlite._count_rows, list[Store]()
 
     def starting(connection: sqlite3.Connection) -> dict[str, int]:
         if not started:
@@ -132,7 +132,7 @@ def test_a_gateway_that_starts_while_its_store_is_copied_spoils_no_copy(
             started[0].keep_batch(_batch(1))
         return real(connection)
 
-    monkeypatch.setattr(sqlite, "_rows", starting)
+    monkeypatch.setattr(sqlite, "_count_rows", starting)
     with pytest.raises(OperatorFault, match="a gateway was started meanwhile"):
         sqlite.backup_store(path, out)
     assert not out.exists()

@@ -10,7 +10,7 @@ import pytest
 
 from gateway import web
 from gateway.mechanisms import MECHANISMS, find_mechanism
-from gateway.service.drawing import Turnout, _few
+from gateway.service.drawing import Turnout, _describe_too_few
 from gateway.service.intake import judge
 from gateway.service.mqtt.connection import LinkState
 from gateway.service.operate import quarantine
@@ -97,7 +97,7 @@ def test_the_page_says_it_in_german(opened: Opened, until: Until) -> None:
     """What does not work, whose key is bad, why there is no map; a code of later stays English."""
     lost = LinkState("lan:1883", "gateway").trouble
     why = judge.judge_numbers(SimpleNamespace(report=(1, "attic", 3, 7)), (1, 1), True)[1]
-    few = _few(Turnout(2, 6, 0, 3))
+    few = _describe_too_few(Turnout(2, 6, 0, 3))
     health = Health("broker", "disk")
     health.set_part("broker", False, lost)
     health.set_part("disk", False, "it is odd")

@@ -31,7 +31,7 @@ from gateway.devices.fleet.crowd import Crowd
 from gateway.devices.owner.tighten import LimitAnswers
 from gateway.faults import LinkFault, OperatorFault
 from gateway.mechanisms import make_first_limits, plan_first_round
-from gateway.mechanisms.places import make_people_fleet
+from gateway.mechanisms.places import Standing
 from gateway.service.ledger import compute_round_rho
 from gateway.service.mqtt.connection import Message
 from gateway.service.mqtt.pump import Pump
@@ -500,7 +500,7 @@ class Street:
     def people(self) -> Any:
         """Return the devices, freshly started."""
         started = budgets.boot_devices(self.made.secrets, self._place).devices
-        return make_people_fleet(started, np.zeros((1, 3), np.int64), 5, "disk")
+        return Fleet(started, Standing(np.zeros((1, 3), np.int64), 5), None, mechanism="disk")
 
     def message(self, plan: Any) -> bytes:
         """Return the signed bytes of a round."""

@@ -122,7 +122,7 @@ def test_the_map_is_tried_with_many_readings_too(
 ) -> None:
     """Eight days of one an hour take little longer than one day: it is the map that takes long."""
     one = Mock(return_value=(1.0, 5.0, "robust"))
-    monkeypatch.setattr(calibrate_numbers, "_one", one)
+    monkeypatch.setattr(calibrate_numbers, "_try_one_map", one)
     query = config.make_query(config.load_deployment(site))
     trials = []
     for readings in (24, 192, 400):

@@ -287,7 +287,7 @@ NOON, NIGHT = (datetime(2026, 11, 22, hour, tzinfo=UTC) for hour in (12, 23))
 def wall(monkeypatch: pytest.MonkeyPatch) -> list[datetime]:
     """Set the clock on the wall; its one entry is what it shows."""
     shown = [NOON]
-    monkeypatch.setattr(campaign, "_wall", lambda: shown[0])
+    monkeypatch.setattr(campaign, "_read_wall_clock", lambda: shown[0])
     return shown
 
 

@@ -196,7 +196,7 @@ def test_who_colludes_proves_nothing_against_the_honest() -> None:
         ]
         secrets[i] = secure_sum.recover_secret(line)
     gateway.liars = {victim}
-    gateway._convict(points, secrets)
+    gateway._convict_liars(points, secrets)
 
     assert len(colluding) == victim == 4
     assert gateway.proven == set()

@@ -19,13 +19,14 @@ from gateway.devices.enrol import budgets, enrol, roster
 from gateway.devices.fleet.crowd import Crowd
 from gateway.faults import OperatorFault
 from gateway.mechanisms import make_first_limits
-from gateway.mechanisms.places import make_people_fleet
+from gateway.mechanisms.places import Standing
 from gateway.service.mqtt.pump import Pump
 from gateway.service.mqtt.service import Link
 from gateway.service.operate.metrics import Metrics
 from gateway.service.serving import Service
 from gateway.settings import config
 from gateway.settings.deployment import Deployment, Mqtt
+from physics.fleet import Fleet
 from tests import processes
 from tests.waiting import eventually
 
@@ -84,7 +85,7 @@ class Square:
     def people(self, devices: Any) -> Any:
         """Return where these devices' owners are."""
         cells = np.array([[x + 8 * y for x, y in CELLS]])
-        return make_people_fleet(devices, cells, 8, self.mechanism)
+        return Fleet(devices, Standing(cells, 8), None, mechanism=self.mechanism)
 
     def service(self, **changes: Any) -> Service:
         """Return the gateway; what it tells is added to `events`."""
