@@ -17,8 +17,8 @@ for what happens in light sleep before; ports/esp32/modmachine.c for a sleep cou
 import sys
 import time
 
-from ..core.budget import Record, pack
-from ..core.compat import forget, hmac_sha256
+from ..core.budget import Record, pack, unpack
+from ..core.compat import hmac_sha256
 from ..core.entropy import ratchet
 
 PATIENCE_MS = 60000  # longer than anything that a board waits for without feeding
@@ -157,10 +157,7 @@ class Nap:
                 return None
         except OSError:
             return None
-        from ..core.slots import unpack
-
-        left, unpack = unpack(held, self._key), None
-        forget("edge.core.slots")
+        left = unpack(held, self._key)
         self.left = None if left is None or left.counter != record.epoch else left
         return self.left
 

@@ -43,7 +43,7 @@
 
 from collections import namedtuple
 
-from .compat import forget, hmac_pads, hmac_sha256, read_whole, write_durably
+from .compat import hmac_pads, hmac_sha256, read_whole, same_bytes, write_durably
 from .entropy import check_key, ratchet
 from .wire import Fault
 
@@ -110,6 +110,16 @@ def to_bytes(limits):
         number = limits[i] - LEAST[1] if i == 1 else limits[i]
         packed.extend(number.to_bytes(WIDTHS[i], "big"))
     return packed
+
+
+def from_bytes(packed):
+    """Return the Limits that `to_bytes` stored."""
+    numbers, at = [], 0
+    for width in WIDTHS:
+        numbers.append(int.from_bytes(packed[at : at + width], "big"))
+        at += width
+    numbers[1] += LEAST[1]
+    return Limits(*numbers)
 
 
 def align_grains(a, a_exponent, b, b_exponent):
@@ -322,14 +332,24 @@ class Copies:
 
     def read_newest(self):
         """Return the newest Record; Lost where two do not tell it, or contradict each other."""
-        from .slots import find_newest
-
-        try:
-            record, self._held, self._order, self.mended = find_newest(self._look, self._key)
-        finally:
-            find_newest = None
-            forget("edge.core.slots")  # a start alone needs it, and memory is short
-        self._counter, self.window = record.counter, record.window
+        self._held = [self._look(i) for i in range(COUNT)]
+        found = [unpack(data or b"", self._key) for data in self._held]
+        order = sorted(range(COUNT), key=lambda i: found[i].counter if found[i] else -1)
+        torn, record = found.count(None), found[order[-1]]
+        if torn > 1:
+            raise self._lost("fewer than two slots verify", found)
+        for at in range(torn + 1, COUNT):
+            old, new = found[order[at - 1]], found[order[at]]
+            if not old.counter < new.counter < found[order[torn]].counter + COUNT:
+                raise self._lost("the counters do not follow each other", found)
+            went = new.epoch >= old.epoch and new.spent >= old.spent and new.round >= old.round
+            if not (went and new.window[:8] >= old.window[:8]):  # which it counts its hours in
+                raise self._lost("the state went backwards", found)
+            if new.limits.version < old.limits.version:
+                raise self._lost("the limits went backwards", found)
+        if torn:
+            self.mended = self._says(order[0], None) + ", and is written again"
+        self._order, self._counter, self.window = order, record.counter, record.window
         return record
 
     def put(self, epoch, spent, round, chain, limits):
@@ -354,6 +374,23 @@ class Copies:
             return self._slots.read(i)
         except OSError:
             return None
+
+    def _says(self, i, record):
+        if record is not None:
+            return "slot %d says counter %d, epoch %d, spent %d, round %d, limits %d" % (
+                (i,) + tuple(record[:4]) + (record.limits.version,)
+            )
+        if self._held[i] is None:
+            return "slot %d cannot be read" % i
+        return "slot %d holds %d bytes that do not verify" % (i, len(self._held[i]))
+
+    def _lost(self, what, found):
+        return Lost(
+            "%s: %s; two that verify and follow each other are needed, for one alone may be an "
+            "old copy, and nothing else knows what was answered. Look who wrote there, or whether "
+            "the flash is worn, then enrol the device again, with a new key"
+            % (what, "; ".join([self._says(i, found[i]) for i in range(COUNT)]))
+        )
 
 
 def _stop(what):
@@ -381,6 +418,18 @@ def _body_of(record):
 
 def _sign(body, key):
     return body + hmac_sha256(key, body)[:MAC_BYTES]
+
+
+def unpack(data, key):
+    """Return the Record in a slot, or None where it is cut short, torn or forged."""
+    if len(data) < SIZE or data[:4] != MAGIC:
+        return None
+    body = bytes(data[:-MAC_BYTES])
+    if not same_bytes(data[-MAC_BYTES:], hmac_sha256(key, body)[:MAC_BYTES]):
+        return None
+    numbers = [int.from_bytes(body[at : at + 8], "big") for at in (4, 12, 20, 28)]
+    numbers[3] -= 1
+    return Record(*(numbers + [body[36:68], from_bytes(body[68:]), body[68 + BYTES :]]))
 
 
 # Whatever keeps slots has these two methods. `read(i)` gives b"" where nothing was ever written;

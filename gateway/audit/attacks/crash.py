@@ -15,7 +15,6 @@ from edge.board.power import WAKES, Nap
 from edge.core import budget as budgets
 from edge.core.budget import COUNT, Budget, Limits, Lost
 from edge.core.entropy import ratchet
-from edge.core.slots import unpack
 from edge.host import rootkeys
 from edge.host.enrol import Ram, provision
 
@@ -94,7 +93,7 @@ def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
     yield "all longer", [kept + b"\0" for kept in now]
     for at in (0, 5, 20, 40, 70, 110):
         yield f"all with byte {at} turned", [_turn(kept, at) for kept in now]
-    records = [unpack(kept, key) for kept in now]
+    records = [budgets.unpack(kept, key) for kept in now]
     yield "all signed by another key", [budgets.pack(record, bytes(32)) for record in records]
     for i in range(COUNT):
         for day, kept in (("an old", old[i]), ("a true", now[i])):
@@ -306,7 +305,7 @@ def _spoil(life: Life, copies: Sequence[bytes], rng: Any) -> None:
     Never old copies of two: that a whole flash was put back no device can know.
     """
     life.spoilt, kept = True, life.flash.kept
-    alone = all(unpack(one, life.device.identity.state_key) for one in kept)
+    alone = all(budgets.unpack(one, life.device.identity.state_key) for one in kept)
     for i, old in enumerate(kept):
         kind = rng.below(12)  # most are left as they are
         if kind == 0:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from edge import mechanisms
 from edge.board import drivers
 from edge.board.binding import Bound
-from edge.core import slots
+from edge.core import budget as budgets
 from edge.core.budget import COUNT
 from edge.core.records import SealedRound
 from edge.core.wire import KEY_BYTES
@@ -479,7 +479,7 @@ def _slots(board: Board, held: BoardFile, say: Say) -> BoardFile:
         place.write(i, read_file(board, path) if path.rpartition("/")[2] in names else b"")
     key = held.identity.state_key
     bound = Bound(place, key, bytes.fromhex(held.chip))  # by which it is known there
-    found = [slots.unpack(bound.read(i), key) for i in range(COUNT)]
+    found = [budgets.unpack(bound.read(i), key) for i in range(COUNT)]
     if held.given:
         if len(found) - found.count(None) < 2:  # one alone may be an old copy
             raise OperatorFault(

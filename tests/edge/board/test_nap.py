@@ -349,7 +349,7 @@ class Unbound(Nap):
     """Believes what lies there, of whatever past it is."""
 
     def take(self, record: Any) -> Any:
-        from edge.core.slots import unpack
+        from edge.core.budget import unpack
 
         left = unpack(bytes(self._memory()), self._key)
         self._memory(b"")

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import BEHIND, COUNT, SIZE, Budget, Limits, Lost, Record, pack
-from edge.core.slots import unpack
+from edge.core.budget import BEHIND, COUNT, SIZE, Budget, Limits, Lost, Record, pack, unpack
 from edge.core.wire import Fault
 from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import chain_at, first_chain, state_key

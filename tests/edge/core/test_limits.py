@@ -23,10 +23,10 @@ from edge.core.budget import (
     PAGE,
     Files,
     Limits,
+    from_bytes,
     price,
     to_bytes,
 )
-from edge.core.slots import from_bytes
 from edge.core.tightening import explain_loosening, unpack_limits
 from edge.host.enrol import Ram
 from edge.host.post import pack_limits

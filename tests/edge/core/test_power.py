@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import COUNT, SIZE, Budget, Limits
-from edge.core.slots import unpack
+from edge.core.budget import COUNT, SIZE, Budget, Limits, unpack
 from edge.host.enrol import Ram, provision
 from edge.host.rootkeys import chain_at, first_chain, state_key
 from gateway.audit.attacks.power import ENDINGS, PowerCut

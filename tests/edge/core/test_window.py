@@ -12,10 +12,9 @@ import pytest
 
 from edge.board.power import Nap
 from edge.core import window
-from edge.core.budget import COUNT, EXHAUSTED, SIZE, Budget, Limits, Lost, Record, pack
+from edge.core.budget import COUNT, EXHAUSTED, SIZE, Budget, Limits, Lost, Record, pack, unpack
 from edge.core.compat import Uptime, hmac_sha256
 from edge.core.node import Node
-from edge.core.slots import unpack
 from edge.core.window import BYTES, Hours, WindowBudget, open_budget, pack_first, step_of
 from edge.host import rootkeys
 from edge.host.enrol import Ram, provision

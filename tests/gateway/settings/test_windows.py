@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.slots import unpack
+from edge.core.budget import unpack
 from edge.core.window import Hours, step_of
 from edge.host.enrol import Ram, provision
 from gateway.cli import check

@@ -7,8 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from edge.core.budget import Budget, Limits
-from edge.core.slots import unpack
+from edge.core.budget import Budget, Limits, unpack
 from gateway.cli.devices import change as devices
 from gateway.cli.devices.doctor import _of_state, report_board
 from gateway.cli.devices.provision import BoardJob, renew_device

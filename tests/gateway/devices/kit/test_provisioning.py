@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from edge.core.budget import COUNT, Budget
-from edge.core.slots import unpack
+from edge.core.budget import COUNT, Budget, unpack
 from edge.linux import enrol as linux
 from gateway.cli.devices import provision as commands
 from gateway.cli.devices.provision import BoardJob, make_device

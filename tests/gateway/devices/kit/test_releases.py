@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from edge.board import release
-from edge.core.slots import unpack
+from edge.core.budget import unpack
 from edge.host.updates import count_flash
 from gateway.devices import bundle
 from gateway.devices.broker import embedded
