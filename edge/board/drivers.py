@@ -2,7 +2,6 @@
 
 Each driver is loaded where it is named, so a board needs to hold the one that it has.
 """
-# mypy: disable-error-code="no-redef"
 
 from binascii import unhexlify
 
@@ -41,31 +40,49 @@ def open_sensor(driver, i2c=None, wire=None, analog=None):
 def find_driver(name):
     """Return the class of a driver by its name; ValueError where there is none."""
     if name == "amg8833":
-        from .sensors import amg8833 as found
-    elif name == "tmp117":
-        from .sensors import tmp117 as found
-    elif name == "sht4x":
-        from .sensors import sht4x as found
-    elif name == "bme280":
-        from .sensors import bme280 as found
-    elif name == "mcp9808":
-        from .sensors import mcp9808 as found
-    elif name == "mlx90614":
-        from .sensors import mlx90614 as found
-    elif name == "ds18b20":
-        from .sensors import ds18b20 as found
-    elif name == "mlx90640":
-        from .sensors import mlx90640 as found
-    elif name == "mlx90641":
-        from .sensors import mlx90641 as found
-    elif name == "yours":
-        from .sensors import yours as found
-    else:
-        raise ValueError(
-            "there is no such driver; %s are known, and another chip's bytes would be taken for "
-            "degrees. Name one of them, or write your own into sensors/yours.py" % ", ".join(NAMES)
-        )
-    return found.Sensor
+        from .sensors import amg8833
+
+        return amg8833.Sensor
+    if name == "tmp117":
+        from .sensors import tmp117
+
+        return tmp117.Sensor
+    if name == "sht4x":
+        from .sensors import sht4x
+
+        return sht4x.Sensor
+    if name == "bme280":
+        from .sensors import bme280
+
+        return bme280.Sensor
+    if name == "mcp9808":
+        from .sensors import mcp9808
+
+        return mcp9808.Sensor
+    if name == "mlx90614":
+        from .sensors import mlx90614
+
+        return mlx90614.Sensor
+    if name == "ds18b20":
+        from .sensors import ds18b20
+
+        return ds18b20.Sensor
+    if name == "mlx90640":
+        from .sensors import mlx90640
+
+        return mlx90640.Sensor
+    if name == "mlx90641":
+        from .sensors import mlx90641
+
+        return mlx90641.Sensor
+    if name == "yours":
+        from .sensors import yours
+
+        return yours.Sensor
+    raise ValueError(
+        "there is no such driver; %s are known, and another chip's bytes would be taken for "
+        "degrees. Name one of them, or write your own into sensors/yours.py" % ", ".join(NAMES)
+    )
 
 
 def find_steps(name):

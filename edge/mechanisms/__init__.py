@@ -1,5 +1,4 @@
 """The device halves of mechanisms, a file each, and who has which name."""
-# mypy: disable-error-code="no-redef"
 
 USUAL = "thermal"  # of a device that was told nothing else
 LOCAL = (USUAL, "disk")  # blurred on the device, which needs no leave of its owner for them
@@ -13,20 +12,30 @@ def find_reads(name):
 def module_of(name):
     """Return the device half of a mechanism by its name, loaded when it is asked for, or None."""
     if name in (None, USUAL):
-        from . import thermal_half as found
-    elif name == "disk":
-        from . import disk_half as found
-    elif name == "ranks":
-        from . import ranks as found
-    elif name == "pyramid":
-        from . import pyramid as found
-    elif name == "pyramid_sum":
-        from . import pyramid_sum as found
-    elif name == "quadtree":
-        from . import quadtree as found
-    else:
-        return None
-    return found
+        from . import thermal_half
+
+        return thermal_half
+    if name == "disk":
+        from . import disk_half
+
+        return disk_half
+    if name == "ranks":
+        from . import ranks
+
+        return ranks
+    if name == "pyramid":
+        from . import pyramid
+
+        return pyramid
+    if name == "pyramid_sum":
+        from . import pyramid_sum
+
+        return pyramid_sum
+    if name == "quadtree":
+        from . import quadtree
+
+        return quadtree
+    return None
 
 
 def make_half(name, identity, step, follower, tables):

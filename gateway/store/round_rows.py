@@ -207,6 +207,8 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
     A second answer belongs to the promise of its round, whenever it comes.
     """
     ended = connection.execute(select(promises).order_by(promises.c.id)).all()
+    if not ended:
+        return []
     last = [row.charge for row in ended]
     paid: list[list[Charge]] = [[] for _ in range(len(ended) + 1)]
     promise_of = dict[bytes, int]()

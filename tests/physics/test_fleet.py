@@ -331,3 +331,13 @@ def test_a_device_answers_with_all_its_readings_or_not_at_all() -> None:
     with pytest.raises(ValueError, match="not give 3 whole numbers"):
         convert_counts([80, 80], [80, 80, 80], 4, STEP)
     assert convert_counts([84, 79], [80, 80], 4, STEP) == (16, -4)
+
+
+def test_the_converter_counts_before_the_veil_is_drawn() -> None:
+    """A step of 1/16 K is 64 grains of 1/1024 K: under the noise only whole steps lie."""
+    who = owned(10)
+    plan, asked = message(who, step=64)
+    virtual = fleet(who, PointSensors(sensor_places((10,), GRID), 0.02, Fraction(1, 16)))
+    frame = virtual.answer("node-4", asked)
+
+    assert seen(who[4], plan, frame)[0] % 64 == 0

@@ -465,7 +465,8 @@ def export(
     with open_reader(deployment) as reader:
         if what != "ledger":  # which stays
             reader.check_not_deleted(f"its {what}")
-        check_same_mechanism(deployment, next(iter(reader.list_rounds(1)), None))
+            for row in _rounds(reader, span):
+                check_same_mechanism(deployment, row)
         promise = _describe_promise(deployment, reader, what, kind.units, span)
         if earth is not None:
             promise["on_earth"] = earth.describe_site()

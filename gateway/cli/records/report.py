@@ -94,9 +94,13 @@ def report(
         rounds = list(_rounds_of(reader, wanted))
         if not rounds:
             raise _tell_empty(reader, wanted)
-        seen = []
+        own = [row for row in rounds if row.mechanism == deployment.rounds.mechanism]
+        if not own:
+            check_same_mechanism(deployment, rounds[0])
+        if left := len(rounds) - len(own):
+            typer.echo(f"{left} of {len(rounds)} rounds are of another mechanism and left out")
+        rounds, seen = own, []
         for row in rounds:
-            check_same_mechanism(deployment, row)
             body = reader.read_map(row.number)
             seen.append(
                 RoundOfDay(row, body, None if body is None else read_published_map(body, query))

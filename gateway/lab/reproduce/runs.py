@@ -110,8 +110,8 @@ def make_figures(
             stage(f"{name}: {done} of {total} runs, about {minutes:.0f} min left")
 
 
-def run_tasks(tasks: Sequence[Task]) -> Played:
-    """Return the values of the first of some runs: a second's worth.
+def run_tasks(tasks: Sequence[Task]) -> tuple[str, Played]:
+    """Return `hash_code`, and the values of the first of some runs: a second's worth.
 
     A run of a few milliseconds would take longer to hand over than to make.
     """
@@ -120,7 +120,7 @@ def run_tasks(tasks: Sequence[Task]) -> Played:
         played[task] = list(load_figures()[task.figure].work(task))
         if time.monotonic() >= until_s:
             break
-    return played
+    return hash_code(), played
 
 
 def run_all_tasks(tasks: Sequence[Task], order: RunOptions) -> Iterator[Played]:
@@ -143,7 +143,12 @@ def run_all_tasks(tasks: Sequence[Task], order: RunOptions) -> Iterator[Played]:
                         running[executor.submit(run_tasks, some)] = some
                     for future in wait(running, return_when=FIRST_COMPLETED).done:
                         some = running.pop(future)
-                        played = future.result()
+                        theirs, played = future.result()
+                        if theirs != hash_code():
+                            raise OperatorFault(
+                                "the code has changed while the figure was made, so that it would "
+                                "mix two. Run this again: finished runs are kept"
+                            )
                         queue.extendleft(task for task in reversed(some) if task not in played)
                         for task in played:
                             del left[task]

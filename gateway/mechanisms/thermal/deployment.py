@@ -16,7 +16,6 @@ from recovery.thermal.guarantee import KEYS
 from recovery.thermal.query import cell_m
 
 from ...faults import OperatorFault
-from ...settings.fields import collect_fields
 from ...settings.roomfile import compute_response
 from ..flags import parse_shape, plan_or_refuse
 from ..record import Payload
@@ -33,27 +32,43 @@ def make_query(deployment: "Deployment") -> Query:
     Raises:
         ValueError: there is no such room or promise.
     """
-    room, heat, sensors, privacy = (
-        getattr(deployment, name) for name in ("room", "heat", "sensors", "privacy")
-    )
-    distance_m = privacy.protect_distance_m
-    if room.plan is None:
-        _check_count(sensors.count, room.cells)
+    step, slew = deployment.sensors.adc_step, deployment.sensors.slew
+    behind = deployment.sensors.adc_behind or (0, 1)
+    plan, distance_m = deployment.room.plan, deployment.privacy.protect_distance_m
+    if plan is None:
+        _check_count(deployment.sensors.count, deployment.room.cells)
         if distance_m is not None:  # what hides a whole cell hides every part of it
-            distance_m = max(distance_m, cell_m(room.grid))
-    asked = collect_fields(Query, room, heat, sensors, privacy, deployment.rounds) | {
-        "sensors": _trim(sensors.count),
-        "spread_m2": heat.spread_m2 or math.inf,
-        "delta": privacy.delta or (0, 1),  # never: see `sections`
-        "protect_distance_m": distance_m,
-        "step": None if sensors.adc_step is None else Fraction(*sensors.adc_step),
-        "behind": Fraction(*(sensors.adc_behind or (0, 1))),
-        "sensor_noise": sensors.noise_sd,
-        "drift": sensors.drift_sd,
-        "slew": None if sensors.slew is None else Fraction(*sensors.slew),
-        "response": None if room.plan is None else compute_response(room.plan, distance_m),
-    }
-    return Query(grid=room.grid, **asked)
+            distance_m = max(distance_m, cell_m(deployment.room.grid))
+    return Query(
+        grid=deployment.room.grid,
+        sensors=_trim(deployment.sensors.count),
+        spread_m2=deployment.heat.spread_m2 or math.inf,
+        epsilon=deployment.privacy.epsilon,
+        delta=deployment.privacy.delta or (0, 1),  # never: see `sections`
+        protect_distance_m=distance_m,
+        intensity_max=deployment.heat.intensity_max,
+        sources_max=deployment.heat.sources_max,
+        walls=deployment.room.walls,
+        step=None if step is None else Fraction(*step),
+        behind=Fraction(*behind),
+        readings=deployment.privacy.readings,
+        window_h=deployment.privacy.window_h,
+        calibration=deployment.rounds.calibration,
+        sampler=deployment.rounds.sampler,
+        estimator=deployment.rounds.estimator,
+        keyholder=deployment.privacy.keyholder,
+        sensor_noise=deployment.sensors.noise_sd,
+        sources=deployment.heat.sources,
+        intensity_min=deployment.heat.intensity_min,
+        furniture=deployment.room.furniture,
+        spread_max_m2=deployment.heat.spread_max_m2,
+        drift=deployment.sensors.drift_sd,
+        background=deployment.sensors.background,
+        slew=None if slew is None else Fraction(*slew),
+        background_k=deployment.sensors.background_k,
+        empty_readings=deployment.sensors.empty_readings,
+        response=None if plan is None else compute_response(plan, distance_m),
+    )
 
 
 def _check_count(count: tuple[int, int], cells: tuple[int, int]) -> None:

@@ -29,10 +29,10 @@ function tellTrouble() {
 }
 
 export function showHealth({ parts }) {
-  const ill = ({ ok, code }) => !ok || code === "rounds.silent"; // of which the gateway is not the cause
+  const ill = ({ ok, code }) => !ok || code === "rounds.silent"; // which is no fault of the gateway's
   wrong.health = Object.entries(parts).filter(([, part]) => ill(part)).map(([name, part]) => `${t(`part.${name}`)}: ${told(part)}`);
   say("pause", parts.rounds?.code === "rounds.hours" ? told(parts.rounds) : "");
-  tellHealth(!wrong.health.length);
+  tellHealth(Object.values(parts).every(({ ok }) => ok));
   tellTrouble();
 }
 export function showAlarms({ alarms }) {

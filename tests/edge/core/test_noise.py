@@ -34,7 +34,9 @@ def p_value(samples: list[int] | np.ndarray, law: Law) -> float:
     rest_seen = len(samples) - sum(counts.get(z, 0) for z in many)
     statistic = sum((counts.get(z, 0) - e) ** 2 / e for z, e in many.items())
     statistic += (rest_seen - rest) ** 2 / max(rest, 1.0)
-    return float(chi2.sf(statistic, len(many) - (rest < 1)))  # what is never expected is no cell
+    return float(
+        chi2.sf(statistic, max(len(many) - (rest < 1), 1))
+    )  # what is never expected is no cell
 
 
 def normalised(weights: Law) -> Law:

@@ -456,3 +456,15 @@ def test_who_draws_the_map_changes_nothing_that_devices_are_asked() -> None:
         plan(replace(LINE, estimator=name), ()) == planned()
         for name in ("auto", "robust", "posterior", "entropy", "l1-printed")
     )
+
+
+def test_what_speaks_for_one_family_against_another_counts_by_its_root() -> None:
+    """For the map as for its band: no family is quite the room that there is."""
+    logs = {"stated": 0.0, "powers": math.log(1e-4), "room": math.log(1e-8)}
+    for stated, power in (robust._MAP, robust._DOUBT):
+        chances = robust._weigh(logs, stated, power)
+
+        assert sum(chances.values()) == pytest.approx(1)
+        assert chances["powers"] / chances["room"] == pytest.approx(1e2)
+        odds = stated / (1 - stated) * 1e4
+        assert chances["stated"] / chances["powers"] == pytest.approx(math.sqrt(odds))

@@ -330,3 +330,17 @@ def test_the_ways_to_take_the_background_away_stand_side_by_side(
     assert 4 < sigmas["background_following"] / found["sigma"] < 5
     assert found["map"]["unresolved"] < found["map"]["trials"]
     assert found["map"]["off"] < 0.7 * found["map"]["blind"]
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"readings": 80}, "too long with 100 cells, 50 sensors and 80 readings;"),
+        ({"drift": 0.1}, "too long where spread or drift are to be found out;"),
+    ],
+)
+def test_what_takes_too_long_to_try_is_said(more: dict[str, Any], why: str) -> None:
+    """One cause, not all that there could be."""
+    query = Query(Grid((100, 1), 0), (50,), 0.05, (4, 1), **more)
+
+    assert why in calibrate_numbers.format_map_line(query, None, None)
