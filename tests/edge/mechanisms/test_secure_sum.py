@@ -369,8 +369,8 @@ def test_of_a_neighbour_one_share_is_given() -> None:
     talk.gateway._dealt.pop(11)
     talk.hear(but=[11])
     talk.gateway.state = 3
-    talk.gateway._fixed = talk.gateway._left(range(11))
-    talk.gateway._dealt = talk.gateway._left(range(12))
+    talk.gateway._fixed = talk.gateway._list_left_neighbours(range(11))
+    talk.gateway._dealt = talk.gateway._list_left_neighbours(range(12))
     talk.give()
     talk.hear()
     (frame,) = talk.up[0]
