@@ -13,6 +13,7 @@ Whatever looks otherwise goes to `wire`, which alone decides what is refused and
 is nothing that is taken here and would be refused there.
 """
 
+import hashlib
 import hmac
 import re
 import struct
@@ -21,6 +22,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol
 
 from edge.core import wire
+from edge.core.compat import hmac_pads
 from edge.core.records import Report
 from edge.host import post
 
@@ -40,16 +42,26 @@ _TAIL = re.compile(rb"\x05" + _COUNTER, re.DOTALL)
 _LARGEST = 1 << 48  # counters are below it
 
 
-def make_mac_prefix(topic: str) -> bytes:
-    """Return what the MAC of a message on this topic is made over, before the message."""
-    name = topic.encode()
-    return len(name).to_bytes(2, "big") + name
+class TopicMac:
+    """The MACs (RFC 2104) of messages on one topic under one key; both are hashed once."""
 
+    def __init__(self, key: bytes, topic: str) -> None:
+        inner, outer = hmac_pads(key)
+        name = topic.encode()
+        self._inner = hashlib.sha256(inner + len(name).to_bytes(2, "big") + name)
+        self._outer = hashlib.sha256(outer)
 
-def has_valid_mac(frame: bytes, key: bytes, before: bytes) -> bool:
-    """Return whether the MAC holds; before is the topic's `make_mac_prefix`."""
-    mac = hmac.digest(key, before + frame[: -wire.MAC_BYTES], "sha256")
-    return hmac.compare_digest(mac[: wire.MAC_BYTES], frame[-wire.MAC_BYTES :])
+    def compute(self, message: bytes) -> bytes:
+        """Return what `edge.core.wire` signs this message with."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(message)
+        outer.update(inner.digest())
+        return outer.digest()[: wire.MAC_BYTES]
+
+    def holds(self, frame: bytes) -> bool:
+        """Return whether a frame ends in the MAC of what is before it."""
+        mac = self.compute(frame[: -wire.MAC_BYTES])
+        return hmac.compare_digest(mac, frame[-wire.MAC_BYTES :])
 
 
 def read_report(frame: bytes, sender: str) -> Any:
@@ -72,13 +84,13 @@ def read_report(frame: bytes, sender: str) -> Any:
     return Report(name, sender, epoch, seq, [sensor, *values])
 
 
-def make_receipt(epoch: int, seq: int, taken: bool, key: bytes, before: bytes) -> bytes:
-    """Return what `edge.host.post.pack_receipt` does; before is the topic's `make_mac_prefix`."""
+def make_receipt(epoch: int, seq: int, taken: bool, mac: TopicMac) -> bytes:
+    """Return what `edge.host.post.pack_receipt` does; mac is of the receipts' topic."""
     body = b"".join(
         (b"\xa4\x00\x01\x01", _pack_number(seq), b"\x02", _pack_number(epoch), b"\x03")
     )
     body += b"\x01" if taken else b"\x00"
-    return body + hmac.digest(key, before + body, "sha256")[: wire.MAC_BYTES]
+    return body + mac.compute(body)
 
 
 def _unpack_number(head: bytes, major: int = 0) -> int:
@@ -114,16 +126,16 @@ class Arrival(NamedTuple):
 
 
 class Sender(NamedTuple):
-    """A device whose topic this is, and what the MAC of its frames begins with."""
+    """A device whose topic this is, and what makes the MAC of its frames."""
 
     device: Device
-    before: bytes
+    mac: TopicMac
 
 
 def map_senders(devices: Devices) -> dict[str, Sender]:
     """Return the devices of a site by the topics of their reports."""
     topics = {wire.topic(devices.site, name, "data"): one for name, one in devices.by_name.items()}
-    return {topic: Sender(one, make_mac_prefix(topic)) for topic, one in topics.items()}
+    return {topic: Sender(one, TopicMac(one.mac_key, topic)) for topic, one in topics.items()}
 
 
 def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
@@ -132,7 +144,7 @@ def authenticate(message: Message, devices: Devices) -> Arrival | DeadLetter:
     name = find_device_name(topic)
     device = devices.by_name.get(name)
     if topic == wire.topic(devices.site, name, "data") and device is not None:
-        return open_report(message, name, Sender(device, make_mac_prefix(topic)))
+        return open_report(message, name, Sender(device, TopicMac(device.mac_key, topic)))
     return explain_unknown_topic(message, devices)
 
 
@@ -160,10 +172,10 @@ def explain_unknown_topic(message: Message, devices: Devices) -> DeadLetter:
 def open_report(message: Message, name: str, sender: Sender) -> Arrival | DeadLetter:
     """Return the report in a message on a device's topic, or why it is not genuine."""
     topic, payload, *_ = message
-    device, before = sender
+    device, mac = sender
     if not wire.MAC_BYTES < len(payload) <= post.REPORT_BYTES:
         kind = "oversized" if len(payload) > wire.MAC_BYTES else "garbled"
-    elif not has_valid_mac(payload, device.mac_key, before):
+    elif not mac.holds(payload):
         kind = "forged"
     else:
         kind = ""

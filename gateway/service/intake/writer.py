@@ -37,7 +37,7 @@ from ..mqtt.connection import Message
 from ..operate.health import Health
 from ..operate.metrics import Metrics
 from ..rounds import OpenRound
-from .door import Door, Guard, Sifted, make_mac_prefix, make_receipt
+from .door import Door, Guard, Sifted, TopicMac, make_receipt
 from .judge import (
     Foresight,
     Numbers,
@@ -234,18 +234,18 @@ class ReceiptPacker:
 
     def __init__(self, devices: Devices) -> None:
         self._surely_s: dict[str, float] = {}
-        self._ways: dict[str, tuple[str, bytes, bytes]] = {}
+        self._ways: dict[str, tuple[str, TopicMac]] = {}
         for name, device in devices.by_name.items():
             topic = wire.topic(devices.site, name, "receipt")
-            self._ways[name] = topic, device.config_key, make_mac_prefix(topic)
+            self._ways[name] = topic, TopicMac(device.config_key, topic)
 
     def pack_receipts(self, receipts: Sequence[Receipt]) -> list[tuple[str, bytes]]:
         """Return the topics of receipts and their bytes, of devices that are still enrolled."""
         said = []
         for name, epoch, seq, taken in receipts:
             if way := self._ways.get(name):
-                topic, key, before = way
-                said.append((topic, make_receipt(epoch, seq, taken, key, before)))
+                topic, mac = way
+                said.append((topic, make_receipt(epoch, seq, taken, mac)))
         return said
 
     def split_by_qos(self, again: Sequence[Receipt]) -> tuple[list[Receipt], list[Receipt]]:

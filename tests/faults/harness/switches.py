@@ -178,7 +178,7 @@ def unverified() -> None:
     """Whatever MAC a message has, it is right."""
     from gateway.service.intake import door
 
-    door.has_valid_mac = lambda *_: True
+    door.TopicMac.holds = lambda *_: True
 
 
 def wall_clock() -> None:

@@ -162,7 +162,7 @@ def agree(body: bytes) -> bool:
     """Hold both readers to one answer; return whether the quick one had one."""
     frame = signed(body)
     quick, said = door.read_report(frame, "node-0"), slow(frame)
-    assert door.has_valid_mac(frame, KEY, door.make_mac_prefix(TOPIC))
+    assert door.TopicMac(KEY, TOPIC).holds(frame)
     if quick is not None:
         assert quick == said, frame.hex()
         assert [type(part) for part in quick] == [type(part) for part in said]
@@ -217,7 +217,7 @@ def test_receipts_are_those_of_the_wire() -> None:
     """A device reads them with edge's own code."""
     topic = wire.topic("testsite", "node-0", "receipt")
     for epoch, seq, taken in product(HEADS[:-1], HEADS[:-1], (True, False)):
-        packed = door.make_receipt(epoch, seq, taken, KEY, door.make_mac_prefix(topic))
+        packed = door.make_receipt(epoch, seq, taken, door.TopicMac(KEY, topic))
 
         assert packed == bytes(post.pack_receipt(epoch, seq, taken, KEY, topic))
         assert unpack_receipt(packed, KEY, topic) == (epoch, seq, taken)
@@ -225,13 +225,14 @@ def test_receipts_are_those_of_the_wire() -> None:
 
 def test_a_mac_that_differs_in_one_bit_does_not_hold() -> None:
     """Of the frame, the MAC, the topic or the key."""
-    frame, before = signed(b"\xa0"), door.make_mac_prefix(TOPIC)
+    frame, mac = signed(b"\xa0"), door.TopicMac(KEY, TOPIC)
     for at in range(8 * len(frame)):
         other = bytearray(frame)
         other[at // 8] ^= 1 << at % 8
-        assert not door.has_valid_mac(bytes(other), KEY, before)
-    assert not door.has_valid_mac(frame, KEY[::-1], before)
-    assert not door.has_valid_mac(frame, KEY, door.make_mac_prefix(TOPIC + "x"))
+        assert not mac.holds(bytes(other))
+    assert not door.TopicMac(KEY[::-1], TOPIC).holds(frame)
+    assert not door.TopicMac(KEY, TOPIC + "x").holds(frame)
+    before = len(TOPIC).to_bytes(2, "big") + TOPIC.encode()
     assert frame[-16:] == hmac.digest(KEY, before + b"\xa0", "sha256")[:16]
 
 
