@@ -22,6 +22,7 @@ import scipy  # its parts are loaded when they are used
 from numpy.typing import ArrayLike, NDArray
 
 from .kernels import active_set
+from .recent import Recent
 from .sequence import uniforms
 
 # A matrix A = U B in its own few directions, U with orthonormal columns.
@@ -86,7 +87,7 @@ def _probes(cells: int, looks: int) -> Floats:
 # Of a smooth price so many cells are looked at for each direction along an axis.
 _LOOKS = 8
 # Dense operators of so many entries are kept, should the same be asked for again.
-_KEPT = 1 << 15
+_KEPT = 1 << 19
 # Fewer cells than this along a line are all looked at.
 _FEW = 256
 
@@ -151,16 +152,14 @@ def prepare(operator: ArrayLike | Prepared) -> Prepared:
             f"the operator has shape {matrix.shape} but (sensors, cells) is needed, for each "
             "sensor has one row. Leave silent sensors out."
         )
-    if matrix.size <= _KEPT:
-        # A room is read many times, and to compare is quicker than to factorise.
-        return _remember(matrix.shape, matrix.tobytes())
-    return _ready(*(sketch(matrix) or decompose(matrix)))
+    if matrix.size > _KEPT:
+        return _ready(*(sketch(matrix) or decompose(matrix)))
+    if (found := _recent.find(None, (matrix,))) is not None:
+        return found
+    return _recent.keep(None, (matrix.copy(),), _ready(*(sketch(matrix) or decompose(matrix))))
 
 
-@lru_cache(maxsize=4)
-def _remember(shape: tuple[int, int], entries: bytes) -> Prepared:
-    matrix = np.frombuffer(entries).reshape(shape)
-    return _ready(*(sketch(matrix) or decompose(matrix)))
+_recent = Recent[Prepared](4)
 
 
 def _ready(basis: Floats, small: Floats) -> Prepared:

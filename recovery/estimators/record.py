@@ -1,8 +1,10 @@
 """What every estimator is given, and what it returns."""
 
 import math
+from collections.abc import Hashable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from physics.kernel import Walls, forward
 
 from ..maps.heatmap import Credible, Verdict
+from ..recent import Recent
 
 Floats = NDArray[np.float64]
 
@@ -153,21 +156,26 @@ class Seen:
         )
 
     def make_room(self) -> "Room":
-        """Return what is the same for all readings and noises; told from others by a digest.
+        """Return what is the same for all readings and noises: one object, as long as it is.
 
         The noise falls with every round of a campaign; weights, and so the room, stay the same
         where every sensor has answered as often. Nothing that is kept of a room may read the
         noise, `upper`, `failure` or `level`: they are not in it.
         """
+        if (found := _rooms.find(*self._list_parts())) is not None:
+            return found
+        # A copy: whose arrays these are may change them.
+        seen = deepcopy(replace(self, readings=np.empty(0), sigma=math.nan))
+        return _rooms.keep(*seen._list_parts(), Room(seen))
+
+    def _list_parts(self) -> tuple[Hashable, tuple[NDArray[Any] | None, ...]]:
+        """Return what a room is told from others by: few numbers, and arrays."""
+        arrays = self.operator, self.places, self.open, self.others
         near = self.near
-        parts = [self.operator, self.places, self.open, self.others]
-        if near is not None:
-            parts += [near.sensors_m, near.weights]
-        digest = blake2b(repr((self.shape, self.prior)).encode())
-        digest.update(repr(near and (near.spread_m2, near.walls, near.length_m)).encode())
-        for part in parts:
-            digest.update(b"-" if part is None else str(part.shape).encode() + part.tobytes())
-        return Room(digest.digest(), replace(self, readings=np.empty(0), sigma=math.nan))
+        if near is None:
+            return (self.shape, self.prior), arrays
+        key = self.shape, self.prior, near.spread_m2, near.walls, near.length_m
+        return key, (*arrays, near.sensors_m, near.weights)
 
     def stack_times(self) -> "Seen":
         """Return the same with each cell once for every time that a source may have stood there.
@@ -189,12 +197,14 @@ class Seen:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Room:
     """What is the same for all maps of a room, so that what follows from it can be kept."""
 
-    digest: bytes
-    seen: Seen = field(compare=False)
+    seen: Seen
+
+
+_rooms = Recent[Room](4)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,7 +21,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are used
 from numpy.typing import ArrayLike, NDArray
 
-from ..l1 import sketch
+from ..l1 import prepare
 from ..maps.heatmap import Band
 
 # What the certified band can be asked: the same numbers, seen to fit each other.
@@ -427,9 +427,8 @@ def find_directions(operator: Floats, sigma: float, total: tuple[float, float]) 
     """
     sensors, cells = operator.shape
     if sensors > cells:  # which tell no more directions apart than there are cells
-        few = sketch(operator)
-        felt, within = np.linalg.qr(operator) if few is None else (few[0].T, few[1])
-        return felt @ find_directions(within, sigma, total)
+        ready = prepare(operator)
+        return ready.basis.T @ find_directions(ready.small, sigma, total)
     scenes = np.concatenate([amount * operator for amount in sorted(set(total))], axis=1)
     scenes = scenes - scenes.mean(axis=1, keepdims=True)
     basis = np.linalg.svd(scenes, full_matrices=False)[0]

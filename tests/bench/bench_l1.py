@@ -100,7 +100,7 @@ def row(cells: int, sensors: int, most: int) -> None:
     found = [minimise_l1(ready, one, radius, method="fast") for one in readings]
 
     def from_matrix() -> None:
-        l1._remember.cache_clear()
+        l1._recent.clear()
         minimise_l1(matrix, y, radius, method="fast")
 
     nan = float("nan")
