@@ -213,7 +213,8 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
     paid: list[list[Charge]] = [[] for _ in range(len(ended) + 1)]
     promise_of = dict[bytes, int]()
     columns = charges.c.id, charges.c.round, charges.c.rho, charges.c.device
-    for id, name, rho, device in connection.execute(select(*columns).order_by(charges.c.id)):
+    wanted = select(*columns).where(or_(charges.c.id <= last[-1], charges.c.device != ""))
+    for id, name, rho, device in connection.execute(wanted.order_by(charges.c.id)):
         nth = promise_of.setdefault(name, bisect_left(last, id))
         paid[nth].append(Charge(Fraction(rho), device))
     return [
