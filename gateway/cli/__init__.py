@@ -134,7 +134,7 @@ def main(words: list[str] | None = None) -> None:
     # What is loaded stays to the end: looking for garbage in it takes long, then and before.
     gc.set_threshold(200_000, 20, 20)
     atexit.register(gc.freeze)
-    with _politely():
+    with _exit_on_end_signals():
         try:
             app(words, prog_name="heatveil")
         except OperatorFault as fault:
@@ -160,7 +160,7 @@ def _refuse(sentence: str, status: int = 1) -> NoReturn:
 
 
 @contextmanager
-def _politely() -> Iterator[None]:
+def _exit_on_end_signals() -> Iterator[None]:
     """Let SIGTERM, and a terminal that closes, end the program as Ctrl-C does.
 
     By itself it would leave half files, or keys in those for the moment.

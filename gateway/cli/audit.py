@@ -46,11 +46,11 @@ def audit(
     as_json: flags.AsJson = False,
 ) -> None:
     """Hold every promise of every mechanism against what the code really does."""
-    own = None if config is None else _own(config, mechanism)
+    own = None if config is None else _load_own_deployment(config, mechanism)
     effort = Effort(full, FIXED_SEED if seed is None else seed, first=first, own=own)
     mechanism = own.mechanism if own else mechanism
     subjects = MECHANISMS if mechanism is None else (find_mechanism(mechanism),)
-    chosen = [_layer(name) for name in dict.fromkeys(layers or ())] or list(LAYERS)
+    chosen = [_find_layer(name) for name in dict.fromkeys(layers or ())] or list(LAYERS)
     for layer in chosen if layers else ():
         if not list_tasks(subjects, [layer], own):
             raise OperatorFault(
@@ -74,13 +74,13 @@ def audit(
     if as_json:
         typer.echo(json.dumps(found, indent=2))
     else:
-        for line in _lines(claims, seconds, page):
+        for line in _format_outcome_lines(claims, seconds, page):
             typer.echo(line)
     if failed := sort_failures(claims):
-        raise OperatorFault(_complaint(failed, page))
+        raise OperatorFault(_describe_gravest_failure(failed, page))
 
 
-def _own(path: Path, mechanism: str | None) -> Own:
+def _load_own_deployment(path: Path, mechanism: str | None) -> Own:
     """Return a deployment, with the limits of its devices or those that they would be given.
 
     Raises:
@@ -107,7 +107,7 @@ def _own(path: Path, mechanism: str | None) -> Own:
     )
 
 
-def _layer(name: str) -> Layer:
+def _find_layer(name: str) -> Layer:
     known = {layer.name: layer for layer in LAYERS}
     if name not in known:
         raise OperatorFault(
@@ -128,7 +128,7 @@ def _check_ours(marks: Mapping[Path, str]) -> None:
             )
 
 
-def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]:
+def _format_outcome_lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]:
     """Yield what is printed: a line for each layer, and the outcome."""
     for layer in dict.fromkeys(claim.layer for claim in claims):
         ours = [claim for claim in claims if claim.layer == layer]
@@ -139,7 +139,7 @@ def _lines(claims: Sequence[Claim], seconds: float, page: Path) -> Iterator[str]
     yield f"{report.describe_outcome(claims)} {seconds:.1f} s; the report: {page}"
 
 
-def _complaint(failed: Sequence[Claim], page: Path) -> str:
+def _describe_gravest_failure(failed: Sequence[Claim], page: Path) -> str:
     """Return what the gravest of these claims comes to, what it should be and what to do."""
     claim = failed[0]
     of = f"{claim.mechanism}, {claim.layer}" if claim.mechanism else claim.layer

@@ -60,16 +60,16 @@ PATIENCE_S = 5.0
 def check_links(deployment: Deployment, connect: bool) -> Iterator[Finding]:
     """Yield what is found of page and broker; connect: come to the broker as the gateway does."""
     page = deployment.page
-    yield from _page(deployment, page.host, page.port, "port")
+    yield from _judge_page_port(deployment, page.host, page.port, "port")
     if page.probed is not None:
-        yield from _page(deployment, *page.probed, "health_port")
+        yield from _judge_page_port(deployment, *page.probed, "health_port")
     if connect:
-        yield from _broker(deployment.mqtt, deployment.site.name)
+        yield from _judge_broker_login(deployment.mqtt, deployment.site.name)
     elif is_loopback(deployment.mqtt.host):
-        yield from _listener(deployment.mqtt)
+        yield from _judge_tls_listener(deployment.mqtt)
 
 
-def _listener(broker: Mqtt) -> Iterable[Finding]:
+def _judge_tls_listener(broker: Mqtt) -> Iterable[Finding]:
     """Yield a fault where another program than the broker has its port on this machine.
 
     In the clear it would have to be spoken to, and where nobody answers it may start later:
@@ -89,7 +89,7 @@ def _listener(broker: Mqtt) -> Iterable[Finding]:
             )
 
 
-def _page(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Finding]:
+def _judge_page_port(deployment: Deployment, host: str, port: int, key: str) -> Iterable[Finding]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -125,7 +125,7 @@ def is_gateway_running(deployment: Deployment) -> bool:
         return False
 
 
-def _broker(broker: Mqtt, site: str) -> Iterable[Finding]:
+def _judge_broker_login(broker: Mqtt, site: str) -> Iterable[Finding]:
     """Yield whether the broker lets us in, and how long its certificate is good."""
     try:
         if (context := access.make_tls_context(broker)) is not None:
@@ -169,7 +169,7 @@ def check_store(deployment: Deployment, query: Any, devices: Devices | None) -> 
     """Yield what is found of the store; a running gateway is not disturbed."""
     database, kept = deployment.site.database, make_pass("store", describe_retention(deployment))
     if deployment.store.postgresql is None:
-        yield from _room(deployment, database)
+        yield from _judge_store_folder(deployment, database)
         if not database.exists():
             yield kept
             if (saved := sqlite.find_rescued(database)) is not None:
@@ -260,7 +260,7 @@ def _describe_copies(deployment: Deployment) -> str:
     )
 
 
-def _room(deployment: Deployment, database: Path) -> Iterable[Finding]:
+def _judge_store_folder(deployment: Deployment, database: Path) -> Iterable[Finding]:
     folder = database.parent
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         yield make_fault(
@@ -341,7 +341,7 @@ def check_deployment(path: Path, connect: bool) -> Iterator[Finding]:
     except OperatorFault as wrong:
         yield make_fault("config", wrong)
         return
-    yield from _sense(deployment, query)
+    yield from _judge_settings(deployment, query)
     if deployment.room.plan:
         yield make_pass("room", roomfile.describe_model_difference(deployment.room.plan))
         if roomfile.has_moving_door(deployment.room.plan):
@@ -366,7 +366,7 @@ def check_deployment(path: Path, connect: bool) -> Iterator[Finding]:
         except OperatorFault as wrong:
             yield make_fault("devices", wrong)
     if devices is not None:
-        yield from _devices(deployment, devices)
+        yield from _judge_enrolled_devices(deployment, devices)
         yield from check_files.check_keys(deployment, path, devices)
     if find_for_deployment(deployment).trust == "central":
         from ..mechanisms.usual import TRUSTED  # here alone: it brings what plays and scores
@@ -383,7 +383,7 @@ def check_deployment(path: Path, connect: bool) -> Iterator[Finding]:
     yield from check_links(deployment, connect)
 
 
-def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
+def _judge_enrolled_devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
     sensors = prod(find_for_deployment(deployment).sensors(deployment))
     try:
         check_devices_fit(deployment, devices)
@@ -427,7 +427,7 @@ def _devices(deployment: Deployment, devices: Devices) -> Iterable[Finding]:
         )
 
 
-def _sense(deployment: Deployment, query: Any) -> Iterable[Finding]:
+def _judge_settings(deployment: Deployment, query: Any) -> Iterable[Finding]:
     """Yield what is well formed and may still not be meant."""
     rounds, assistant = deployment.rounds, deployment.homeassistant
     asked_m = deployment.privacy.protect_distance_m

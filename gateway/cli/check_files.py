@@ -62,9 +62,9 @@ def check_keys(deployment: Deployment, path: Path, devices: Devices) -> Iterator
         path: the deployment file, beside which others lie.
     """
     found = [*_begin(path), *_list_unsent(deployment, devices)]
-    secrets = _device_keys(path, deployment.site.name)
+    secrets = _load_device_secrets(path, deployment.site.name)
     if secrets is not None:
-        found += _virtual(secrets, devices)
+        found += _judge_virtual_devices(secrets, devices)
     file = find_broker_folder(deployment.mqtt, path) / dynamic.FILE
     here = deployment.mqtt.username is not None and file.exists()
     if here:
@@ -101,14 +101,14 @@ def _list_unsent(deployment: Deployment, devices: Devices) -> Iterator[Finding]:
         yield make_note("devices", untold)
 
 
-def _device_keys(path: Path, site: str) -> Secrets | None:
+def _load_device_secrets(path: Path, site: str) -> Secrets | None:
     try:
         return enrol.load_secrets(path.with_name("secrets.json"), site)
     except OperatorFault:
         return None  # a site of boards alone, or one whose fleet runs elsewhere
 
 
-def _virtual(secrets: Secrets, devices: Devices) -> Iterator[Finding]:
+def _judge_virtual_devices(secrets: Secrets, devices: Devices) -> Iterator[Finding]:
     for who, _ in secrets.devices:
         device = devices.by_name.get(who.name)
         if device is None:
@@ -131,7 +131,7 @@ def _at_broker(
     """Yield what the broker's file lets in otherwise."""
     words = {who.name: key.hex() for who, key in secrets.devices} if secrets else {}
     try:
-        yield from _by_plugin(
+        yield from _compare_with_plugin(
             dynamic.parse_plugin_file(file.read_text("utf-8")), site, devices, words
         )
     except (OSError, ValueError, KeyError, TypeError) as wrong:
@@ -139,7 +139,7 @@ def _at_broker(
         yield make_note("devices", f"whom the broker lets in cannot be seen ({file}: {why})")
 
 
-def _by_plugin(
+def _compare_with_plugin(
     body: Mapping[str, list[dict[str, str]]],
     site: str,
     devices: Devices,
@@ -196,7 +196,7 @@ SECRET_LEAST = 16  # characters of a page's token
 
 def check_files(deployment: Deployment, path: Path) -> Iterator[Finding]:
     """Yield what is found of keys, passwords and certificates; path: the deployment file."""
-    yield from _secrets(deployment, path)
+    yield from _judge_secret_files(deployment, path)
     missing = find_missing_files(deployment.mqtt)
     if missing and deployment.site.devices.exists():  # else they come after the devices
         named = " and ".join(f"{key} {file}" for key, file in missing.items())
@@ -205,10 +205,10 @@ def check_files(deployment: Deployment, path: Path) -> Iterator[Finding]:
             f"{named}: not there yet, and no broker is spoken to without. Next: heatveil broker "
             f"init --config {path}, or mend the paths under [mqtt]",
         )
-    yield from _whose_broker(deployment)
-    yield from _words(deployment, missing.values())
-    yield from _certificates(deployment, missing.values())
-    yield from _names(deployment.mqtt, path)
+    yield from _judge_broker_site(deployment)
+    yield from _judge_passwords_and_page(deployment, missing.values())
+    yield from _judge_certificates(deployment, missing.values())
+    yield from _judge_broker_host(deployment.mqtt, path)
 
 
 def count_days_left(certificate: bytes) -> float:
@@ -238,7 +238,7 @@ def judge_certificate(subject: str, whose: str, days: float) -> Finding:
     return make_pass(subject, f"{whose} is good for {format_days(round(days))} more")
 
 
-def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
+def _judge_secret_files(deployment: Deployment, path: Path) -> Iterable[Finding]:
     found = list(find_exposed_secrets(deployment))
     for one in (path.with_name("secrets.json"), path.with_name("keyholder.json")):
         if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:
@@ -265,7 +265,7 @@ def _secrets(deployment: Deployment, path: Path) -> Iterable[Finding]:
 _SITES = re.compile(r'heatveil/1/([^/#"]+)/')  # those that rights name; `+` is any of them
 
 
-def _whose_broker(deployment: Deployment) -> Iterable[Finding]:
+def _judge_broker_site(deployment: Deployment) -> Iterable[Finding]:
     """Yield a fault where the broker's rights beside our password name other sites alone.
 
     A file that somebody wrote by hand may name all sites by a wildcard, or none.
@@ -285,7 +285,9 @@ def _whose_broker(deployment: Deployment) -> Iterable[Finding]:
         return  # no broker of ours, or on another machine
 
 
-def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
+def _judge_passwords_and_page(
+    deployment: Deployment, missing: Collection[Path]
+) -> Iterable[Finding]:
     """Yield what is wrong with passwords and tokens, but for those that are told as missing."""
     page = deployment.page
     named = (
@@ -333,7 +335,7 @@ def _words(deployment: Deployment, missing: Collection[Path]) -> Iterable[Findin
             yield make_fault("page", str(wrong))
 
 
-def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
+def _judge_certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable[Finding]:
     """Yield how long the authority and, where it lies beside it, the broker's own are good."""
     authority = deployment.mqtt.ca_file
     if authority is None or authority in missing:
@@ -355,7 +357,7 @@ def _certificates(deployment: Deployment, missing: Collection[Path]) -> Iterable
             )
 
 
-def _names(broker: Mqtt, path: Path) -> Iterable[Finding]:
+def _judge_broker_host(broker: Mqtt, path: Path) -> Iterable[Finding]:
     """Yield a fault where the broker's files beside ours are for another host than `[mqtt]` names.
 
     The broker of a name may be another machine's; then its files are not here.

@@ -61,7 +61,7 @@ class QueryCommand(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its own parameters, and one for each option of any query."""
         *ours, help = super().get_params(ctx)
-        return [*ours, *_options(self.map_too), help]
+        return [*ours, *_make_query_options(self.map_too), help]
 
 
 class NoiseCommand(QueryCommand):
@@ -78,7 +78,9 @@ def find_given_options(context: Any) -> dict[str, str]:
 
 def list_query_options(context: Any) -> list[str]:
     """Return the names of all the options of queries that a command takes."""
-    return [one.name for one in _options(context.command.map_too) if one.name is not None]
+    return [
+        one.name for one in _make_query_options(context.command.map_too) if one.name is not None
+    ]
 
 
 def load_estimator(text: str) -> str:
@@ -115,7 +117,7 @@ def _keep(context: typer.Context, option: typer.CallbackParam, text: Any) -> Non
 
 
 @cache
-def _options(map_too: bool) -> tuple[Any, ...]:
+def _make_query_options(map_too: bool) -> tuple[Any, ...]:
     """Return an option for each flag; its help is each mechanism's own where they differ."""
     from ..mechanisms import MECHANISMS
 
@@ -130,14 +132,16 @@ def _options(map_too: bool) -> tuple[Any, ...]:
                 helps.setdefault(said.flag, {}).setdefault(said.sentence, []).append(
                     mechanism.name
                 )
-                usual.setdefault(said.flag, set()).add(said.example or _text(field.default))
+                usual.setdefault(said.flag, set()).add(
+                    said.example or _format_default(field.default)
+                )
                 kinds[said.flag] = types[field.name] if types[field.name] in (int, float) else str
     length = "Metres along the columns; without it the unit interval."
-    made = [_option("length", length, float, {None})]
+    made = [_make_option("length", length, float, {None})]
     for flag, texts in helps.items():
         alike = len(texts) == 1
         told = [text if alike else f"{', '.join(who)}: {text}" for text, who in texts.items()]
-        made.append(_option(flag, " ".join(told), kinds[flag], usual[flag]))
+        made.append(_make_option(flag, " ".join(told), kinds[flag], usual[flag]))
 
     def none(**given: Any) -> None:
         """Do nothing: its parameters are wanted."""
@@ -149,7 +153,7 @@ def _options(map_too: bool) -> tuple[Any, ...]:
     return tuple(typer.main.get_command(app).params)
 
 
-def _option(flag: str, help: str, kind: Any, usual: set[str | None]) -> Parameter:
+def _make_option(flag: str, help: str, kind: Any, usual: set[str | None]) -> Parameter:
     """Return a parameter; usual: its defaults, of which there is none where they differ."""
     said = typer.Option(f"--{flag}", help=help, expose_value=False, callback=_keep)
     default = min(usual, key=str) if len(usual) == 1 else None
@@ -161,7 +165,7 @@ def _option(flag: str, help: str, kind: Any, usual: set[str | None]) -> Paramete
     )
 
 
-def _text(value: Any) -> str:
+def _format_default(value: Any) -> str:
     return f"{value[0]}/{value[1]}" if isinstance(value, tuple) else str(value)
 
 
@@ -234,7 +238,7 @@ def check_flags_used(
                 f"--points came with {name}, but it maps warmth, not people: {name} takes "
                 "--sources FILE or --sources-random N instead"
             )
-        listed = ", ".join(_flag(one) for one in takes if one in known)
+        listed = ", ".join(_format_flag(one) for one in takes if one in known)
         raise OperatorFault(
             f"{given} came with {name}, which takes {listed}, and names of files for its "
             "results; it would be silently ignored. Leave it out, or choose a mechanism that "
@@ -274,7 +278,9 @@ def pick_deployment_file(first: Path | None, second: Path | None) -> Path | None
 
 def _join_given(context: typer.Context, names: list[str], asked: Iterable[str] = ()) -> str:
     """Return those of these flags that were given, and those of a query, for a sentence."""
-    return " and ".join(map(_flag, [*(one for one in names if is_given(context, one)), *asked]))
+    return " and ".join(
+        map(_format_flag, [*(one for one in names if is_given(context, one)), *asked])
+    )
 
 
 def is_given(context: typer.Context, name: str) -> bool:
@@ -283,10 +289,10 @@ def is_given(context: typer.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _flag(name: str) -> str:
+def _format_flag(name: str) -> str:
     """Return a flag as it is written.
 
-    >>> _flag("sources_random"), _flag("settings")
+    >>> _format_flag("sources_random"), _format_flag("settings")
     ('--sources-random', '--set')
     """
     return "--set" if name == "settings" else "--" + name.replace("_", "-")

@@ -37,9 +37,12 @@ def health(
     probes = url
     if path is not None:
         page = config.load_deployment(path).page
-        url, token_file = f"http://{_reachable(page.host)}:{page.port}/", page.token_file
+        url, token_file = (
+            f"http://{_format_reachable_host(page.host)}:{page.port}/",
+            page.token_file,
+        )
         if page.probed is not None:  # it answers while the page's port is full
-            probes = f"http://{_reachable(page.probed[0])}:{page.probed[1]}/"
+            probes = f"http://{_format_reachable_host(page.probed[0])}:{page.probed[1]}/"
     check_http_url(str(url))
     token, shut_out = None, []
     if token_file is not None:
@@ -128,7 +131,7 @@ def _fetch(url: str, token: str | None, patience_s: float) -> Any:
     return json.loads(body)
 
 
-def _reachable(host: str) -> str:
+def _format_reachable_host(host: str) -> str:
     """Return where a page is asked that listens there; on every address, at this machine's own."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)
     return f"[{host}]" if ":" in host else host

@@ -66,17 +66,17 @@ def play_and_write(
     found = mechanisms.play(watched, world.query, world.read_devices, rng)
     played = Played(world, watch, found)
     stage("holding the map against the truth")
-    numbers = _numbers(mechanism, played)
+    numbers = _compute_score_numbers(mechanism, played)
     told = mechanism.judge(played, numbers, stage)
     numbers |= told.numbers
     stage("writing the files and the promise")
-    write_all(_writers(mechanism, files, played, numbers))
+    write_all(_make_result_writers(mechanism, files, played, numbers))
     if files.out and played.mass is None:
         files.out.unlink(missing_ok=True)  # an older map would be taken for this one
-    return _lines(mechanism, played, numbers, told)
+    return _format_result_lines(mechanism, played, numbers, told)
 
 
-def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
+def _compute_score_numbers(mechanism: Mechanism, played: Played) -> Numbers:
     """Return what scores.json holds of every mechanism."""
     watch, found, truth = played.watch, played.found, played.world.truth
     round = watch.releases[0].round
@@ -92,7 +92,7 @@ def _numbers(mechanism: Mechanism, played: Played) -> Numbers:
     }
 
 
-def _writers(
+def _make_result_writers(
     mechanism: Mechanism, files: ResultFiles, played: Played, numbers: Numbers
 ) -> dict[Path, Writer]:
     writers: dict[Path, Writer] = {}
@@ -115,7 +115,9 @@ def _writers(
     return writers
 
 
-def _lines(mechanism: Mechanism, played: Played, numbers: Numbers, told: Judged) -> list[str]:
+def _format_result_lines(
+    mechanism: Mechanism, played: Played, numbers: Numbers, told: Judged
+) -> list[str]:
     lines = mechanism.format_lines(played.found) + told.lines
     taken = ", ".join(
         f"{verb} {1000 * spent:.0f} ms" for verb, spent in played.watch.seconds.items()

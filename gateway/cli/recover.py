@@ -46,7 +46,7 @@ def pack_public_file(query: Any, releases: Sequence[Release]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "mechanism": mechanism.name,
-        "query": {name: _plain(name, query) for name in mechanism.public_fields(query)},
+        "query": {name: _pack_query_field(name, query) for name in mechanism.public_fields(query)},
         "rounds": [
             {
                 "number": release.round.number,
@@ -69,11 +69,11 @@ def read_public_file(path: Path) -> tuple[Mechanism, Any, list[Release]]:
     """
     contents = read_text_file(path)
     try:
-        found = json.loads(contents, parse_constant=_no_number, parse_int=_parse_whole)
+        found = json.loads(contents, parse_constant=_refuse_constant, parse_int=_parse_whole)
         if found["schema"] != SCHEMA:
             raise ValueError(f"it is {found['mechanism']!r} of schema {found['schema']!r}")
         mechanism = find_mechanism(found["mechanism"])
-        query = _query(mechanism, found["query"])
+        query = _parse_query(mechanism, found["query"])
         releases = [mechanism.read_release(query, written) for written in found["rounds"]]
         if not releases:
             raise ValueError("there is no round in it")
@@ -97,7 +97,7 @@ def read_public_file(path: Path) -> tuple[Mechanism, Any, list[Release]]:
     return mechanism, query, releases
 
 
-def _query(mechanism: Mechanism, written: Any) -> Any:
+def _parse_query(mechanism: Mechanism, written: Any) -> Any:
     asked: dict[str, Any] = {}
     for name, value in written.items():
         if name == "grid":
@@ -116,7 +116,7 @@ def _query(mechanism: Mechanism, written: Any) -> Any:
     return make_query_from_fields(mechanism, asked)
 
 
-def _plain(name: str, query: Any) -> Any:
+def _pack_query_field(name: str, query: Any) -> Any:
     """Return a field as JSON can write it."""
     value = getattr(query, name)
     if isinstance(value, Grid):
@@ -128,7 +128,7 @@ def _plain(name: str, query: Any) -> Any:
     return value
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"it holds {name}, which is no number")
 
 

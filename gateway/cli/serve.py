@@ -361,7 +361,7 @@ def once(path: flags.Config) -> None:
         Service(deployment, devices, on_event=heard.append) as service,
         call_on_signals(service.stop),
     ):
-        if rest_s := _rest_s(deployment):
+        if rest_s := _compute_pause_left_s(deployment):
             typer.echo(
                 f"the next round may open in {rest_s:.0f} s, for [rounds] every_s is "
                 f"{deployment.rounds.every_s:g} and devices refuse to be asked sooner; "
@@ -398,7 +398,7 @@ def _tell(heard: list[Event], why: str, enrolled: int, most_of: str) -> bool:
     return map["status"] in ("solved", "nobody")
 
 
-def _rest_s(deployment: Deployment) -> float:
+def _compute_pause_left_s(deployment: Deployment) -> float:
     """Return how much of the pause after the last round is left; 0 where one is still open."""
     with open_reader(deployment) as reader:
         last = reader.list_rounds(1)

@@ -167,26 +167,26 @@ def make_romfs_image(files: Mapping[str, bytes]) -> bytes:
         for folder in folders:
             there = there.setdefault(folder, {})
         there[name] = data
-    body = _records(tree)
-    return MAGIC + _number(len(body)) + body
+    body = _pack_tree(tree)
+    return MAGIC + _pack_number(len(body)) + body
 
 
-def _records(tree: dict[str, Any]) -> bytes:
+def _pack_tree(tree: dict[str, Any]) -> bytes:
     whole = b""
     for name, held in sorted(tree.items()):
-        head = _number(len(name.encode())) + name.encode()
+        head = _pack_number(len(name.encode())) + name.encode()
         if isinstance(held, bytes):
             whole += _record(FILE, head + _record(DATA, held))
         else:
-            whole += _record(DIRECTORY, head + _records(held))
+            whole += _record(DIRECTORY, head + _pack_tree(held))
     return whole
 
 
 def _record(kind: int, payload: bytes) -> bytes:
-    return _number(kind) + _number(len(payload)) + payload
+    return _pack_number(kind) + _pack_number(len(payload)) + payload
 
 
-def _number(value: int) -> bytes:
+def _pack_number(value: int) -> bytes:
     groups = [value & 127]
     while value := value >> 7:
         groups.append(value & 127 | 128)
@@ -301,16 +301,16 @@ class _Mover(ast.NodeTransformer):
         self._inside = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return self._function(node)
+        return self._visit_function(node)
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+    def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         self._inside += 1
         node.body = [self.visit(part) for part in node.body]
         self._inside -= 1
         return node
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return self._function(node)
+        return self._visit_function(node)
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         return node if isinstance(node.value, ast.Constant) else self.generic_visit(node)
@@ -354,7 +354,9 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
     defined = set().union(*map(_find_defined, trees.values())) - fixed
     for path, tree in trees.items():
         _refuse_hidden(path, tree, defined)
-    held = {path: {name for _, _, name in _names(tree)} & defined for path, tree in trees.items()}
+    held = {
+        path: {name for _, _, name in _list_names(tree)} & defined for path, tree in trees.items()
+    }
     near = {path: {path} for path in trees}
     for path, tree in trees.items():
         for other in list_imports(path, tree) & set(trees):
@@ -368,7 +370,7 @@ def shorten_names(trees: Mapping[str, ast.Module], fixed: set[str]) -> None:
         taken = {short.get(other) for path in around for other in held[path]}
         short[name] = next(new for i in count() if (new := f"_{i}") not in taken)
     for tree in trees.values():
-        for node, field, name in _names(tree):
+        for node, field, name in _list_names(tree):
             if name in short:
                 setattr(node, field, short[name])
 
@@ -385,7 +387,7 @@ def shorten_locals(tree: ast.Module, passed: set[str]) -> None:
         inside = [node for part in made.body for node in ast.walk(part)]
         names = [node for node in inside if isinstance(node, ast.Name)]
         needed = made.args.args[: len(made.args.args) - len(made.args.defaults)]
-        others = {name for node, _, name in _names(made) if not isinstance(node, ast.Name)}
+        others = {name for node, _, name in _list_names(made) if not isinstance(node, ast.Name)}
         kept = passed | (others - {node.arg for node in needed})
         own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
         own = (own | {node.arg for node in needed}) - kept
@@ -419,7 +421,7 @@ def _refuse_hidden(path: str, tree: ast.Module, defined: set[str]) -> None:
             )
 
 
-def _names(tree: ast.AST) -> list[tuple[ast.AST, str, str]]:
+def _list_names(tree: ast.AST) -> list[tuple[ast.AST, str, str]]:
     """Return every name of a module, with the node and the field that hold it."""
     fields = ("id", "attr", "arg", "name", "asname")
     found = [
@@ -433,7 +435,7 @@ def _find_defined(tree: ast.Module) -> set[str]:
     made = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.arg, ast.alias)
     return {
         name
-        for node, _, name in _names(tree)
+        for node, _, name in _list_names(tree)
         if PRIVATE.fullmatch(name)
         and (isinstance(node, made) or isinstance(getattr(node, "ctx", None), ast.Store))
     }

@@ -276,7 +276,7 @@ def init(
     everybody = {gateway: own.strip(), **devices}
     others = prepare_clients(files, site, gateway, everybody, deployment.homeassistant.prefix)
     user = pwd.getpwuid(os.getuid()).pw_name
-    port = _port(deployment.mqtt)
+    port = _choose_tls_port(deployment.mqtt)
     kept = files.read_or_plan(
         "mosquitto.conf",
         lambda: mosquitto.render_configuration(
@@ -310,7 +310,7 @@ def read_device_passwords(deployment: Deployment, path: Path) -> Mapping[str, st
     return {who.name: link_key.hex() for who, link_key in secrets.devices}
 
 
-def _port(mqtt: Mqtt) -> int:
+def _choose_tls_port(mqtt: Mqtt) -> int:
     """Return where TLS is spoken: where it was in the clear, another broker may still listen."""
     return TLS_PORT if mqtt.insecure else mqtt.port
 
@@ -322,7 +322,7 @@ def _tell(
     yield f"{files.describe_written()} The broker's certificate is good until {until:%Y-%m-%d}."
     wanted = deployment.mqtt.model_copy(
         update={
-            "port": _port(deployment.mqtt),
+            "port": _choose_tls_port(deployment.mqtt),
             "username": gateway,
             "password_file": files.folder / "gateway.password",
             "ca_file": files.folder / "ca.pem",

@@ -347,7 +347,7 @@ class DeviceChange:
             DeviceFiles(self._deployment, self._secrets, self._out),
         )
         ours = self._name in self._devices.by_name
-        if not ours and not self._left_over(halves):
+        if not ours and not self._has_leftovers(halves):
             find_device(self._path, self._name)
         if ours and len(self._devices.by_name) == 1:
             raise OperatorFault(
@@ -410,7 +410,7 @@ class DeviceChange:
             how = f"Bring it to its board: heatveil rotate {self._name}"
             self._say(f"Its new password is in {self._out}, for nobody else. {how}")
 
-    def _left_over(self, halves: DeviceFiles) -> bool:
+    def _has_leftovers(self, halves: DeviceFiles) -> bool:
         """Return whether there is something of a device that is not one of the fleet."""
         if halves.unfinished_path.exists() or halves.find_virtual(self._name) is not None:
             return True

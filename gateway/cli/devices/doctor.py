@@ -125,14 +125,14 @@ def budget(
     asleep = "rp2" if plan.sleeps else None
     plan = plan._replace(own=parse_figures(own or [], chip or asleep))
     needs = compute_needs(plan)
-    for line in _lines(needs, promised, hours, tables):
+    for line in _format_needs_lines(needs, promised, hours, tables):
         typer.echo(line)
     if not figures:
         typer.echo("Each number's source: --figures. A figure of your own board: --set NAME=VALUE")
         return
     typer.echo("")
     for name in FIGURES:
-        typer.echo(_figure(name, plan))
+        typer.echo(_format_figure(name, plan))
     for name, one in SENSORS.items():
         typer.echo(
             f"{name:14} {one.active_ma:g} mA for {one.converts_s:g} s, then {one.idle_ma:g} mA  "
@@ -140,7 +140,9 @@ def budget(
         )
 
 
-def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iterable[str]:
+def _format_needs_lines(
+    found: Needs, promised: int | None, hours: int, tables: bool
+) -> Iterable[str]:
     plan, energy, memory, air = found.plan, found.energy, found.memory, found.bytes
     rest = "asleep in between" if plan.sleeps else "awake and joined"
     count = "1 reading of" if plan.readings == 1 else f"{plan.readings} readings of"
@@ -164,20 +166,23 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
         f"{found.awake_s:.3g} s awake for an answer, its tick at {found.tick_ms} ms (estimated)"
     )
     yield (
-        f"memory    {_kb(memory.running)} of heap running (device, files and TLS), "
-        f"{_kb(memory.running_mpy)} from .mpy; "
-        f"starts in {_kb(memory.load_source)}, {_kb(memory.load_mpy)} from .mpy  (measured)"
+        f"memory    {_format_kb(memory.running)} of heap running (device, files and TLS), "
+        f"{_format_kb(memory.running_mpy)} from .mpy; "
+        f"starts in {_format_kb(memory.load_source)}, "
+        f"{_format_kb(memory.load_mpy)} from .mpy  (measured)"
     )
     if tables and plan.readings >= ARRAY:
         parts = Sampler(plan.variance, 1, BITS).parts
         size = sum(len(memoryview(part.thresholds).cast("B")) for _, part in parts)
-        yield f"          {_kb(size)} more for tables of noise (counted), in a fifth of the time"
+        more = _format_kb(size)
+        yield f"          {more} more for tables of noise (counted), in a fifth of the time"
     if own := DRIVER_KB.get(plan.sensor):
         yield f"          {own} KB more for the array's driver, from source (measured)"
     if hours:
         yield "          5 KB more to count for a window, from source (measured)"
     yield (
-        f"flash     {_kb(memory.flash_source)} from source, {_kb(memory.flash_mpy)} from .mpy, "
+        f"flash     {_format_kb(memory.flash_source)} from source, "
+        f"{_format_kb(memory.flash_mpy)} from .mpy, "
         f"with three slots for the budget; {memory.erasures_year:.0f} erasures a year  (estimated)"
     )
     yield (
@@ -194,13 +199,13 @@ def _lines(found: Needs, promised: int | None, hours: int, tables: bool) -> Iter
         )
 
 
-def _figure(name: str, plan: DevicePlan) -> str:
+def _format_figure(name: str, plan: DevicePlan) -> str:
     _, unit, measured, source = FIGURES[name]
     how = "of --chip or --set" if name in plan.own else "measured" if measured else "estimated"
     return f"{name:14} {plan.get_figure(name):.4g} {unit}  {how}: {source}"
 
 
-def _kb(size: int) -> str:
+def _format_kb(size: int) -> str:
     return f"{size / 1024:.1f} KB"
 
 
@@ -274,7 +279,7 @@ def _look(
     told["device"] = there._asdict() | said
     if there.limits is not None:
         told["device"]["limits"] = there.limits._asdict()
-    faults += _of_state(there, devices, who)
+    faults += _list_state_faults(there, devices, who)
     if deployment is not None and there.limits is not None:
         try:
             check_budget_window(deployment.privacy.window_h, {there.name: there.window / 3600})
@@ -298,7 +303,9 @@ def _look(
     return told
 
 
-def _of_state(there: state.BoardState, devices: Devices | None, who: Device | None) -> list[str]:
+def _list_state_faults(
+    there: state.BoardState, devices: Devices | None, who: Device | None
+) -> list[str]:
     faults = [there.config] if there.config else []
     if there.lost:
         done = there.lost == COPIED  # which says by itself what to do

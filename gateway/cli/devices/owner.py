@@ -129,9 +129,12 @@ def unveil(
         opening = UnveilingPass(devices, source.read_rounds(site, devices.site_key), ring)
         reports, count = source.read_reports(rounds), source.count_reports(rounds)
         write_readings(
-            out, site, _some(opening, _tell(reports, count, stage)), lambda: opening.left
+            out,
+            site,
+            _unveil_at_least_one(opening, _tell(reports, count, stage)),
+            lambda: opening.left,
         )
-    for line in _lines(out, opening):
+    for line in _format_unveiled_lines(out, opening):
         typer.echo(line)
 
 
@@ -176,11 +179,15 @@ def _tell(reports: Iterable[StoredReport], count: int, stage: Stage) -> Iterator
         yield stored
 
 
-def _some(opening: UnveilingPass, reports: Iterable[StoredReport]) -> Iterator[ExactReading]:
+def _unveil_at_least_one(
+    opening: UnveilingPass, reports: Iterable[StoredReport]
+) -> Iterator[ExactReading]:
     """Yield the readings; after the last, refuse to have found none."""
     yield from opening.unveil_reports(reports)
     if not opening.frames:
-        found = "; ".join(_reasons(opening)) or "no device has answered one of these rounds"
+        found = (
+            "; ".join(_describe_left_out(opening)) or "no device has answered one of these rounds"
+        )
         raise OperatorFault(
             f"no frame could be opened ({found}), so no file was written: an empty one would be "
             "taken for an empty room. Check the rounds that were asked for, and for which boots "
@@ -188,7 +195,7 @@ def _some(opening: UnveilingPass, reports: Iterable[StoredReport]) -> Iterator[E
         )
 
 
-def _reasons(opening: UnveilingPass) -> list[str]:
+def _describe_left_out(opening: UnveilingPass) -> list[str]:
     """Return what was left out, a clause for each reason."""
     by_reason: Counter[str] = Counter()
     devices: dict[str, set[str]] = {}
@@ -207,11 +214,11 @@ def format_owners(names: Iterable[str]) -> str:
     return f"{first} and {len(rest)} others" if rest[1:] else " and ".join([first, *rest])
 
 
-def _lines(out: Path, opening: UnveilingPass) -> list[str]:
+def _format_unveiled_lines(out: Path, opening: UnveilingPass) -> list[str]:
     return [
         f"NOT PRIVATE: {out} holds the exact readings of {opening.frames} frames, "
         f"{opening.readings} in all.",
-        *(f"{reason[0].upper()}{reason[1:]}." for reason in _reasons(opening)),
+        *(f"{reason[0].upper()}{reason[1:]}." for reason in _describe_left_out(opening)),
         "Nothing is promised against whoever gets that file. Keep it apart from what the gateway "
         "stores, and remove it when it has served its purpose.",
     ]
@@ -234,7 +241,7 @@ def list_keys(path: flags.Config, keys: Keys = None) -> None:
     """Show who is enrolled with which key, and what the file of keys opens. No key is shown."""
     keys_path = _hold(path, keys)
     shown = keys or keys_path.exists()
-    deployment, devices = _devices(path)
+    deployment, devices = _load_site_devices(path)
     newest, place = read_newest_boots(deployment, devices) or {}, deployment.site.devices
     ring = KeyRing(devices.site, {})
     if shown:
@@ -246,7 +253,7 @@ def list_keys(path: flags.Config, keys: Keys = None) -> None:
     typer.echo(f"{'device':20s} {'key':8s} {'boot':>7s} {'mode':10s} opens")
     for name, device in devices.by_name.items():
         held = ring.held.get(name)
-        boot, opens = str(newest.get(name, "-")), _opens(held, device.key_id)
+        boot, opens = str(newest.get(name, "-")), _describe_held_keys(held, device.key_id)
         typer.echo(f"{name:20s} {device.key_id.hex()} {boot:>7s} {device.mode:10s} {opens}")
     for name in sorted(set(ring.held) - set(devices.by_name)):
         typer.echo(f"{name:20s} {ring.held[name].key_id.hex()} not enrolled any more")
@@ -262,8 +269,8 @@ def grant(
 ) -> None:
     """Write the keys of some boots of a device: they open those and no other."""
     keys_path = _hold(path, keys)
-    wanted, (deployment, devices) = parse_boots(epochs), _devices(path)
-    chains = _owners(keys_path, devices)
+    wanted, (deployment, devices) = parse_boots(epochs), _load_site_devices(path)
+    chains = _read_owner_chains(keys_path, devices)
     given: dict[str, BootKeys] = {}
     for name in names:
         held = _choose(name, chains, devices, keys_path)
@@ -298,9 +305,9 @@ def shred(
 ) -> None:
     """Forget the keys of earlier boots for ever, the root with them."""
     keys_path = _hold(path, keys)
-    deployment, devices = _devices(path)
+    deployment, devices = _load_site_devices(path)
     newest = None if future else read_newest_boots(deployment, devices)
-    chains = _owners(keys_path, devices)
+    chains = _read_owner_chains(keys_path, devices)
     chosen = names or list(chains)
     for name in chosen:
         chain = _choose(name, chains, devices, keys_path)
@@ -330,12 +337,12 @@ def _hold(config: Path, keys: Path | None) -> Path:
     return keys or config.with_name("keyholder.json")
 
 
-def _devices(path: Path) -> tuple[config.Deployment, Devices]:
+def _load_site_devices(path: Path) -> tuple[config.Deployment, Devices]:
     deployment = config.load_deployment(path)
     return deployment, load_devices(deployment.site.devices, deployment.site.name)
 
 
-def _owners(path: Path, devices: Devices) -> dict[str, KeyChain]:
+def _read_owner_chains(path: Path, devices: Devices) -> dict[str, KeyChain]:
     """Return the owner's keys by device; those of single boots step nowhere."""
     ring = keyring.read_key_ring(path, devices.site, keyring.OWNER)
     check_keys_match(ring, devices, path)
@@ -357,7 +364,7 @@ def _choose(name: str, chains: Mapping[str, KeyChain], devices: Devices, path: P
     return chains[name]
 
 
-def _opens(held: KeyChain | BootKeys | None, key_id: bytes) -> str:
+def _describe_held_keys(held: KeyChain | BootKeys | None, key_id: bytes) -> str:
     """Return what is held of a device, for people."""
     if held is None:
         return "nothing"
@@ -408,7 +415,7 @@ def tighten(
         check_windows(deployment, devices, known)
         check_readings(deployment, known)
         check_levels(deployment, known)
-        chosen = _chosen_devices(names or [], devices)
+        chosen = _select_device_names(names or [], devices)
         sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
         over, hours = _check_ledger_takes(deployment, query, devices), deployment.privacy.window_h
         if over and hours:
@@ -427,7 +434,7 @@ def tighten(
         def begin() -> None:
             # On the disk first: a version that has been sent must never be given to other limits.
             record(unsent=True)
-            typer.echo(_summary(sent, served.least_noise, served.whole_budget, hours))
+            typer.echo(_describe_sent_limits(sent, served.least_noise, served.whole_budget, hours))
 
         answers = send_limits(deployment.mqtt, devices, sent, patience_s, begin)
         record(unsent=False)
@@ -467,7 +474,7 @@ def _check_ledger_takes(deployment: Deployment, query: Any, devices: Devices) ->
     return f"epsilon {spent} is spent, and this file promises {format_ratio(guarantee.epsilon)}"
 
 
-def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:
+def _select_device_names(names: Sequence[str], devices: Devices) -> list[str]:
     for name in names:
         if name not in devices.by_name:
             raise OperatorFault(
@@ -477,7 +484,7 @@ def _chosen_devices(names: Sequence[str], devices: Devices) -> list[str]:
     return list(dict.fromkeys(names or devices.by_name))
 
 
-def _summary(
+def _describe_sent_limits(
     sent: Mapping[str, Any], least: Callable[[Any], str], whole: Callable[[Any], str], hours: int
 ) -> str:
     one = max(sent.values(), key=lambda each: each.version)

@@ -302,14 +302,16 @@ def renew_device(job: BoardJob, keys: bool, budget: bool) -> None:
         )
         found = modules.read_interpreter(job.board)  # whole, before a password is worth nothing
         if keys:
-            _new_keys(job, file, told, found.chip, budget)
+            _make_new_keys(job, file, told, found.chip, budget)
             held = _hold(job.path, job.name, file)
         else:
-            held = _new_password(job, file)
+            held = _make_new_password(job, file)
     _bring(job, held, told, OTHERWISE, None if keys else file)
 
 
-def _new_keys(job: BoardJob, file: Path, told: dict[str, Any], chip: str, budget: bool) -> None:
+def _make_new_keys(
+    job: BoardJob, file: Path, told: dict[str, Any], chip: str, budget: bool
+) -> None:
     """Make new keys on the host, if none wait there for this board."""
     path, name, board = job.path, job.name, job.board
     if _is_waiting(file, HOLDS) and _hold(path, name, file).chip not in ("", chip):
@@ -328,7 +330,7 @@ def _new_keys(job: BoardJob, file: Path, told: dict[str, Any], chip: str, budget
         change.rotate(True, budget)
 
 
-def _new_password(job: BoardJob, file: Path) -> BoardFile:
+def _make_new_password(job: BoardJob, file: Path) -> BoardFile:
     """Return a board's file with a new password, made on the host if none waits there."""
     path, name = job.path, job.name
     if not _is_waiting(file, boardfile.LINK):
@@ -342,7 +344,7 @@ def _new_password(job: BoardJob, file: Path) -> BoardFile:
         with DeviceChange(path, name, file, job.say) as change:
             change.rotate(False)
     done = boardfile.locate_board_file(file, name)
-    link = _link(file, config.load_deployment(path).site.name, name)
+    link = _read_link_settings(file, config.load_deployment(path).site.name, name)
     return boardfile.replace_link_or_plane(_hold(path, name, done), link)
 
 
@@ -391,7 +393,7 @@ def _is_waiting(file: Path, holds: str) -> bool:
     return file.exists() and boardfile.read_holds(file) == holds
 
 
-def _link(file: Path, site: str, name: str) -> dict[str, object]:
+def _read_link_settings(file: Path, site: str, name: str) -> dict[str, object]:
     _, rows = keyfile.read_key_file(
         file, boardfile.LINK, site, lambda _, row: (row["name"], dict(row["link"]))
     )

@@ -95,7 +95,7 @@ def list_devices(path: flags.Config) -> None:
         sensors = f"sensor {first}" if count == 1 else f"sensors {first} to {first + count - 1}"
         words = [f"{name}: {sensors}, {device.mode}, key {device.key_id.hex()}"]
         last_s = None if row is None else row.last_s
-        words.append("never heard" if last_s is None else f"heard {_ago(last_s)} ago")
+        words.append("never heard" if last_s is None else f"heard {_format_age(last_s)} ago")
         if last_s is not None and last_s < asked_s and time.time() - last_s > AWAY_S:
             words.append(AWAY)
         if row is not None and row.alarm:
@@ -117,7 +117,7 @@ def shut(
     with closing(Store.open_for(deployment)) as store:
         store.quarantine(name, why)
     typer.echo(f"{name} is shut out; a gateway that runs listens to it no more within seconds")
-    _if_there(deployment, path, lambda door: door.disable_device(name))
+    _tell_broker_if_up(deployment, path, lambda door: door.disable_device(name))
 
 
 def free(name: flags.Name, path: flags.Config) -> None:
@@ -128,9 +128,9 @@ def free(name: flags.Name, path: flags.Config) -> None:
             was = store.list_quarantined().get(name)
             store.let_back(name)
         if was is not None:
-            typer.echo(f"It was shut out {_ago(was[1])} ago: {was[0]}")
+            typer.echo(f"It was shut out {_format_age(was[1])} ago: {was[0]}")
     typer.echo(f"{name} is let back; a gateway that runs listens to it again within seconds")
-    _if_there(deployment, path, lambda door: door.enable_device(name))
+    _tell_broker_if_up(deployment, path, lambda door: door.enable_device(name))
 
 
 def change_at_broker(
@@ -158,14 +158,16 @@ def is_admitted_by_broker(deployment: Deployment, folder: Path, name: str) -> bo
         return door is not None and door.has_device(name)
 
 
-def _if_there(deployment: Deployment, path: Path, do: Callable[[BrokerAccess], str]) -> None:
+def _tell_broker_if_up(
+    deployment: Deployment, path: Path, do: Callable[[BrokerAccess], str]
+) -> None:
     try:
         change_at_broker(deployment, find_broker_folder(deployment.mqtt, path), typer.echo, do)
     except LinkFault as fault:
         typer.echo(f"The broker was not told, a gateway that runs will tell it: {fault}")
 
 
-def _ago(at_s: float) -> str:
+def _format_age(at_s: float) -> str:
     past_s = max(time.time() - at_s, 0)
     step = next((size for size in (86_400, 3600, 60) if past_s >= 2 * size), 1)
     return format_duration(step * round(past_s / step))

@@ -99,9 +99,9 @@ def delete(
         if isinstance(place, Path):
             sqlite.rewrite_file(place)
         typer.echo("Deleted.")
-        for line in _elsewhere(place, path, site):
+        for line in _describe_remaining_copies(place, path, site):
             typer.echo(line)
-        if keys := [str(one) for one in _key_files(deployment, path) if one.exists()]:
+        if keys := [str(one) for one in _list_site_key_paths(deployment, path) if one.exists()]:
             typer.echo(
                 f"Keys and passwords stay: {', '.join(keys)}. With them devices report as before, "
                 "to a ledger that is begun anew; remove them where the site is given up."
@@ -191,7 +191,7 @@ def _clear_broker(
     homeassistant.locate_topics_note(deployment).unlink(missing_ok=True)
 
 
-def _elsewhere(place: Place, file: Path, site: str) -> Iterable[str]:
+def _describe_remaining_copies(place: Place, file: Path, site: str) -> Iterable[str]:
     """Yield what else may still hold some of it, and what to do there."""
     if isinstance(place, Path):
         if copies := sqlite.find_copies(place):
@@ -212,7 +212,7 @@ def _elsewhere(place: Place, file: Path, site: str) -> Iterable[str]:
         yield f"Exports here: {', '.join(str(one).removesuffix(PROMISE) for one in promises)}"
 
 
-def _key_files(deployment: Deployment, path: Path) -> Iterable[Path]:
+def _list_site_key_paths(deployment: Deployment, path: Path) -> Iterable[Path]:
     """Yield where keys of a site may lie on this machine."""
     yield from (deployment.site.devices, deployment.site.devices.with_name(roster.FILE))
     names = "secrets.json", budgets.STATE, "keyholder.json", "broker"

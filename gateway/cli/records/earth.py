@@ -132,11 +132,13 @@ def _load(name: str, asked: str) -> Any:
 
 def make_map_writer(ending: str, earth: EarthGrid) -> Callable[..., None]:
     """Return what writes rows of maps as a file of such an ending."""
-    write = {".geojson": _geojson, ".geoparquet": _geoparquet, ".tif": _geotiff}[ending]
+    write = {".geojson": _write_geojson, ".geoparquet": _write_geoparquet, ".tif": _write_geotiff}[
+        ending
+    ]
     return partial(write, earth)
 
 
-def _geojson(
+def _write_geojson(
     earth: EarthGrid, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]
 ) -> None:
     """Write a FeatureCollection as RFC 7946 has it; the promise is its member `heatveil`."""
@@ -155,7 +157,7 @@ def _geojson(
         file.write("\n]}\n")
 
 
-def _geoparquet(
+def _write_geoparquet(
     earth: EarthGrid, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]
 ) -> None:
     """Write GeoParquet 1.1: polygons as WKB, in degrees of longitude and latitude."""
@@ -183,7 +185,7 @@ def _geoparquet(
             file.write_table(pa.table([*table, pa.array(wkb, pa.binary())], schema=schema))
 
 
-def _geotiff(
+def _write_geotiff(
     earth: EarthGrid, place: Path, kind: Any, rows: Rows, promise: dict[str, Any]
 ) -> None:
     """Write a band for each round's shares, and one for their deviations where they are known."""

@@ -88,7 +88,7 @@ class ExportKind(NamedTuple):
 
 
 def read_report_rows(own: Exported, reader: Any, span: TimeSpan) -> Iterator[Row]:
-    for row in _rounds(reader, span):
+    for row in _list_opened_rounds(reader, span):
         tails = own.reported(_read_asked(reader, row))
         found: Row = []
         for one in reader.list_answers(row.number):
@@ -103,7 +103,7 @@ def read_report_rows(own: Exported, reader: Any, span: TimeSpan) -> Iterator[Row
 
 def read_message_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
     """Give what went over the broker for a round: it is asked, answered, taken back."""
-    for row in _rounds(reader, span):
+    for row in _list_opened_rounds(reader, span):
         asked = wire.round_topic(span.site, row.mechanism)
         answers = sorted(
             reader.list_answers(row.number), key=lambda one: (one.taken_s, one.device)
@@ -118,7 +118,7 @@ def read_message_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
 
 
 def read_release_rows(own: Exported, reader: Any, span: TimeSpan) -> Iterator[Row]:
-    for row in _rounds(reader, span):
+    for row in _list_opened_rounds(reader, span):
         values = reader.read_release(row.number)
         if values is not None:
             ended = (row.number, row.closed_s, row.reports)
@@ -128,14 +128,14 @@ def read_release_rows(own: Exported, reader: Any, span: TimeSpan) -> Iterator[Ro
 def read_map_rows(
     sure: bool, earth: EarthGrid | None, reader: Any, span: TimeSpan
 ) -> Iterator[Row]:
-    for row in _rounds(reader, span):
+    for row in _list_opened_rounds(reader, span):
         body = reader.read_map(row.number)
         if body is None:
             continue
-        lines = _lines(body["mass"])
+        lines = _make_list_of_lines(body["mass"])
         if earth is not None:
             _check_grid(_read_asked(reader, row)[3], earth, row)
-        sds = _lines(body.get("sd")) or [[None] * len(line) for line in lines]
+        sds = _make_list_of_lines(body.get("sd")) or [[None] * len(line) for line in lines]
         yield [
             (
                 *(row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * sure)),
@@ -157,7 +157,7 @@ def _check_grid(asked: list[int], earth: EarthGrid, row: RoundRow) -> None:
         )
 
 
-def _lines(values: Any) -> Any:
+def _make_list_of_lines(values: Any) -> Any:
     if not values:
         return []
     return values if isinstance(values[0], list) else [values]
@@ -181,7 +181,7 @@ def read_charge_rows(reader: Any, span: TimeSpan) -> Iterator[Row]:
         ]
 
 
-def _rounds(reader: Any, span: TimeSpan) -> list[RoundRow]:
+def _list_opened_rounds(reader: Any, span: TimeSpan) -> list[RoundRow]:
     """Return the rounds that were opened within, oldest first."""
     found: list[RoundRow] = []
     before = None
@@ -233,11 +233,11 @@ def write_rows(
 
     for path in (out, beside):
         if path.exists():
-            raise _there_already(path)
-    with _new(beside) as place:
+            raise _make_exists_fault(path)
+    with _open_new_file(beside) as place:
         place.write_text(json.dumps(promise, indent=2) + "\n", "utf-8")
     try:
-        with _new(out) as place:
+        with _open_new_file(out) as place:
             # A raster has a band a round; tables are quicker to read in large groups.
             some = counting() if ending == ".tif" else _group(counting())
             write(place, kind, some, promise)
@@ -247,22 +247,22 @@ def write_rows(
     return counted[0], counted[1]
 
 
-def _csv(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
+def _write_csv(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
     with place.open("w", encoding="utf-8", errors="replace", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(kind.columns)
         for some in rows:
-            writer.writerows([[_cell(value) for value in row] for row in some])
+            writer.writerows([[_defuse_formula(value) for value in row] for row in some])
 
 
-def _jsonl(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
+def _write_jsonl(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
     with place.open("w", encoding="utf-8") as file:
         for some in rows:
             for row in some:
                 file.write(json.dumps(dict(zip(kind.columns, row, strict=True))) + "\n")
 
 
-def _parquet(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
+def _write_parquet(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any]) -> None:
     try:
         import pyarrow as pa
         from pyarrow import parquet
@@ -282,9 +282,9 @@ def _parquet(place: Path, kind: ExportKind, rows: Rows, promise: dict[str, Any])
 
 
 FORMATS: dict[str, Callable[[Path, ExportKind, Rows, dict[str, Any]], None]] = {
-    ".csv": _csv,
-    ".jsonl": _jsonl,
-    ".parquet": _parquet,
+    ".csv": _write_csv,
+    ".jsonl": _write_jsonl,
+    ".parquet": _write_parquet,
 }
 
 
@@ -300,12 +300,12 @@ def _group(rows: Rows) -> Iterator[Row]:
         yield held
 
 
-def _cell(value: Any) -> Any:
+def _defuse_formula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
 
 
 @contextmanager
-def _new(path: Path) -> Iterator[Path]:
+def _open_new_file(path: Path) -> Iterator[Path]:
     """Give a place to write to; what is written there goes where it belongs once it is whole."""
     place = path.with_name(f".{uuid.uuid4().hex[:8]}.{path.name}")
     try:
@@ -315,7 +315,7 @@ def _new(path: Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         os.link(place, path)  # unlike a rename it never takes the place of another file
     except FileExistsError as fault:
-        raise _there_already(path) from fault
+        raise _make_exists_fault(path) from fault
     except OSError as fault:
         raise OperatorFault(
             f"{path} cannot be written ({fault.strerror}); no incomplete file is left. Free "
@@ -325,7 +325,7 @@ def _new(path: Path) -> Iterator[Path]:
         place.unlink(missing_ok=True)
 
 
-def _there_already(path: Path) -> OperatorFault:
+def _make_exists_fault(path: Path) -> OperatorFault:
     return OperatorFault(
         f"{path} already exists and is not overwritten: somebody may be using it. Name another "
         "file, or remove that one"
@@ -450,7 +450,7 @@ def export(
             )
         what = "maps"
     deployment = deployments.load_deployment(config)
-    first, end = _moment("since", since), _moment("until", until)
+    first, end = _parse_moment("since", since), _parse_moment("until", until)
     if first is not None and end is not None and first >= end:
         raise OperatorFault(
             f"--since {since} is not before --until {until}, so no row could match, and an empty "
@@ -465,7 +465,7 @@ def export(
     with open_reader(deployment) as reader:
         if what != "ledger":  # which stays
             reader.check_not_deleted(f"its {what}")
-            for row in _rounds(reader, span):
+            for row in _list_opened_rounds(reader, span):
                 check_same_mechanism(deployment, row)
         promise = _describe_promise(deployment, reader, what, kind.units, span)
         if earth is not None:
@@ -511,7 +511,7 @@ def _list_promises(reader: Any, span: TimeSpan) -> list[dict[str, Any]]:
     A store outlives a promise: one is ended for another, or made smaller.
     """
     runs: list[tuple[Guarantee, list[int]]] = []
-    for row in _rounds(reader, span):
+    for row in _list_opened_rounds(reader, span):
         if (plan := reader.read_plan(row.number)) is None:
             continue
         asked = plan.guarantee
@@ -533,7 +533,7 @@ def _list_promises(reader: Any, span: TimeSpan) -> list[dict[str, Any]]:
     ]
 
 
-def _moment(name: str, given: str | None) -> float | None:
+def _parse_moment(name: str, given: str | None) -> float | None:
     if given is None:
         return None
     try:

@@ -89,11 +89,11 @@ def ledger(
         plans = [reader.read_plan(number) for number in units.rounds]
     plan = charged.plan
     asked = compute_round_rho(plan.guarantee)
-    rho = _newest_price(standing, plan.guarantee) or asked
+    rho = _find_newest_price(standing, plan.guarantee) or asked
     if charged.note:
         typer.echo(charged.note, err=True)
     if as_json:
-        told = _exactly(deployment, standing, rho, charged, charges)
+        told = _pack_exact_ledger(deployment, standing, rho, charged, charges)
         told["promised"] = None if promised is None else json.loads(promised)
         told["ended"] = [
             {"promised": json.loads(was), "ended_s": ended_s, "spent": str(paid.spent)}
@@ -101,15 +101,15 @@ def ledger(
         ]
         typer.echo(json.dumps(told))
         return
-    for line in _in_words(deployment, standing, rho, charged):
+    for line in _describe_ledger(deployment, standing, rho, charged):
         typer.echo(line)
     if gone:
         typer.echo("note     what this site gathered was deleted: nothing more is asked here")
-    if line := _other_file(standing, rho, asked, plan.guarantee, promised):
+    if line := _describe_other_price(standing, rho, asked, plan.guarantee, promised):
         typer.echo(line)
     for line in _list_former(ended, plans, standing, charged):
         typer.echo(line)
-    for line in _charges(charges, limit, units):
+    for line in _format_charge_lines(charges, limit, units):
         typer.echo(line)
 
 
@@ -305,11 +305,11 @@ def _format_minute(at_s: float) -> str:
     return datetime.fromtimestamp(at_s, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _delta(guarantee: Any) -> str | None:
+def _format_delta(guarantee: Any) -> str | None:
     return None if guarantee.delta is None else format_ratio(guarantee.delta)
 
 
-def _in_words(
+def _describe_ledger(
     deployment: Deployment, standing: Ledger, rho: Fraction, charged: Charged
 ) -> Sequence[str]:
     plan, guarantee = charged.plan, charged.plan.guarantee
@@ -337,11 +337,11 @@ def _in_words(
         + (
             f" at delta {delta}; the share counts rho, which adds up, while epsilon grows faster "
             "at first"
-            if (delta := _delta(guarantee))
+            if (delta := _format_delta(guarantee))
             else ", which adds up; no delta"
         ),
         f"promise  {guarantee.neighbours}; trust: {guarantee.trust}",
-        *_stays(charged, unit),
+        *_describe_stay_costs(charged, unit),
     ]
 
 
@@ -350,7 +350,7 @@ def _count_left(standing: Ledger, rho: Fraction, charged: Charged) -> int:
     return 0 if charged.over else int(standing.left / rho)
 
 
-def _newest_price(standing: Ledger, guarantee: Any) -> Fraction | None:
+def _find_newest_price(standing: Ledger, guarantee: Any) -> Fraction | None:
     """Return what the newest round cost, by which what is left is counted; None without one.
 
     The file may ask for another price: it was changed, or the variables that `serve` has are not
@@ -362,7 +362,7 @@ def _newest_price(standing: Ledger, guarantee: Any) -> Fraction | None:
     return charged[-1] if charged else None
 
 
-def _other_file(
+def _describe_other_price(
     standing: Ledger, rho: Fraction, asked: Fraction, guarantee: Any, promised: str | None
 ) -> str:
     """Return how a file's rounds differ from those that were charged; empty where they do not."""
@@ -376,7 +376,7 @@ def _other_file(
     )
 
 
-def _stays(charged: Charged, unit: Unit) -> Sequence[str]:
+def _describe_stay_costs(charged: Charged, unit: Unit) -> Sequence[str]:
     """Return what somebody who stays for longer than a window pays at most."""
     plan, whole, query = charged.plan, charged.budget, charged.query
     hours = get_window_h(plan.guarantee)
@@ -400,7 +400,9 @@ def _stays(charged: Charged, unit: Unit) -> Sequence[str]:
     ]
 
 
-def _charges(charges: Sequence[Any], limit: int, units: PromisedUnits) -> Sequence[str]:
+def _format_charge_lines(
+    charges: Sequence[Any], limit: int, units: PromisedUnits
+) -> Sequence[str]:
     """Return the charges round by round, the newest first."""
     lines, rounds = [], defaultdict(list)
     for one in charges:
@@ -423,7 +425,7 @@ def _charges(charges: Sequence[Any], limit: int, units: PromisedUnits) -> Sequen
     return lines
 
 
-def _exactly(
+def _pack_exact_ledger(
     deployment: Deployment,
     standing: Ledger,
     rho: Fraction,
@@ -443,7 +445,7 @@ def _exactly(
         "told_of_one_rho": str(unit.of_one),
         "rounds_left": _count_left(standing, rho, charged),
         "epsilon": format_ratio(guarantee.epsilon),
-        "delta": _delta(guarantee),
+        "delta": _format_delta(guarantee),
         "epsilon_spent": compute_spent_epsilon(standing, charged.plan),
         "charges": [
             {"round": one.number, "device": one.device, "rho": str(one.rho), "at_s": one.at_s}

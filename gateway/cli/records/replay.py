@@ -219,7 +219,7 @@ def read_recording(file: Path) -> Iterator[tuple[int, str, bytes]]:
             pieces = iter(partial(lines.readline, LINE_BYTES), b"")
             for number, line in enumerate(pieces, 1):
                 if line.strip():
-                    yield number, *_message(file, number, line)
+                    yield number, *_parse_recorded_message(file, number, line)
     except OSError as fault:
         raise OperatorFault(
             f"{file} cannot be read ({fault.strerror}), so no messages can be replayed. Name a "
@@ -227,7 +227,7 @@ def read_recording(file: Path) -> Iterator[tuple[int, str, bytes]]:
         ) from fault
 
 
-def _message(file: Path, number: int, line: bytes) -> tuple[str, bytes]:
+def _parse_recorded_message(file: Path, number: int, line: bytes) -> tuple[str, bytes]:
     try:
         found: Any = json.loads(line)
         topic, payload = found["topic"], bytes.fromhex(found["payload"])

@@ -91,7 +91,7 @@ def report(
     query = config.make_query(deployment)
     with open_reader(deployment) as reader:
         reader.check_not_deleted("its maps")
-        rounds = list(_rounds_of(reader, wanted))
+        rounds = list(_list_closed_rounds(reader, wanted))
         if not rounds:
             raise _tell_empty(reader, wanted)
         own = [row for row in rounds if row.mechanism == deployment.rounds.mechanism]
@@ -105,7 +105,7 @@ def report(
             seen.append(
                 RoundOfDay(row, body, None if body is None else read_published_map(body, query))
             )
-        text = _page(deployment, query, wanted, seen, reader)
+        text = _format_day_page(deployment, query, wanted, seen, reader)
     write_all({place: make_text_writer(text)})
     many = "1 round" if len(rounds) == 1 else f"{len(rounds)} rounds"
     typer.echo(f"{many} of {wanted} in {place}; print it in a browser for a PDF")
@@ -121,7 +121,7 @@ def _read_day(text: str | None) -> date:
         ) from None
 
 
-def _rounds_of(reader: Reader, day: date) -> Iterator[RoundRow]:
+def _list_closed_rounds(reader: Reader, day: date) -> Iterator[RoundRow]:
     """Yield the rounds that closed on a day, in their order."""
     start = datetime.combine(day, datetime.min.time()).timestamp()
     end = datetime.combine(day + timedelta(days=1), datetime.min.time()).timestamp()
@@ -138,13 +138,13 @@ def _tell_empty(reader: Reader, day: date) -> OperatorFault:
     last = next((row for row in reader.list_rounds(PAGE) if row.closed_s is not None), None)
     else_ = "none has closed at all yet"
     if last is not None and last.closed_s is not None:
-        else_ = f"the newest closed on {_local(last.closed_s):%Y-%m-%d}"
+        else_ = f"the newest closed on {_make_local_time(last.closed_s):%Y-%m-%d}"
     return OperatorFault(
         f"no round closed on {day}, so there is nothing to report; {else_}. Give another --day"
     )
 
 
-def _page(
+def _format_day_page(
     deployment: Deployment, query: Any, day: date, seen: Sequence[RoundOfDay], reader: Reader
 ) -> str:
     mechanism, site = find_for_deployment(deployment), escape(deployment.site.name)
@@ -152,8 +152,12 @@ def _page(
     step = -(-len(seen) // PICTURES)
     # Of people, each map in the colours of all others; of warmth a map may show chances or shares.
     people = mechanism.reads == "place"
-    most = max((_top(one.found) for one in seen[::step]), default=0.0) if people else 0.0
-    maps = "".join(_figure(one, deployment, mechanism, most) for one in seen[::step])
+    most = (
+        max((_find_greatest_share(one.found) for one in seen[::step]), default=0.0)
+        if people
+        else 0.0
+    )
+    maps = "".join(_format_map_figure(one, deployment, mechanism, most) for one in seen[::step])
     some = f" (every {step} rounds)" if step > 1 else ""
     try:
         enrolled = load_devices(deployment.site.devices, deployment.site.name).key_ids
@@ -165,16 +169,17 @@ def _page(
         f"<title>{site}, {day}</title><style>{STYLE}</style></head><body>"
         f"<h1>{escape(words['map-title'])}: {site}</h1><p>{day:%A, %d %B %Y}</p>"
         f'<p class="not">{escape(words["not"])}</p>'
-        f"<dl>{_summary(seen, reader)}</dl>"
-        f'<h2>Maps{some}</h2>{_sure(seen, most)}{HATCH}<div class="maps">{maps}</div>'
-        f"<h2>Rounds</h2>{_table(('Ended', 'Round', 'Answered', 'Map'), _rows(seen))}"
-        f"{_devices(reader.list_devices(enrolled), seen[-1].round, mechanism.reads)}"
-        f"{_promises(seen, mechanism, query)}"
+        f"<dl>{_format_summary(seen, reader)}</dl>"
+        f"<h2>Maps{some}</h2>{_describe_colour_scale(seen, most)}{HATCH}"
+        f'<div class="maps">{maps}</div><h2>Rounds</h2>'
+        f"{_format_table(('Ended', 'Round', 'Answered', 'Map'), _list_round_cells(seen))}"
+        f"{_format_device_faults(reader.list_devices(enrolled), seen[-1].round, mechanism.reads)}"
+        f"{_format_promises(seen, mechanism, query)}"
         "</body></html>\n"
     )
 
 
-def _promises(seen: Sequence[RoundOfDay], mechanism: Any, query: Any) -> str:
+def _format_promises(seen: Sequence[RoundOfDay], mechanism: Any, query: Any) -> str:
     """Return what was promised, for each run of rounds that were asked under one promise."""
     drawn = [one for one in seen if one.found is not None]
     parts = []
@@ -189,7 +194,7 @@ def _promises(seen: Sequence[RoundOfDay], mechanism: Any, query: Any) -> str:
     )
 
 
-def _summary(seen: Sequence[RoundOfDay], reader: Reader) -> str:
+def _format_summary(seen: Sequence[RoundOfDay], reader: Reader) -> str:
     drawn = sum(isinstance(one.found, Heatmap) for one in seen)
     doubted = sum(isinstance(one.found, Heatmap) and one.found.contradicted for one in seen)
     reports = [one.round.reports or 0 for one in seen]
@@ -197,8 +202,9 @@ def _summary(seen: Sequence[RoundOfDay], reader: Reader) -> str:
     units, spent = reader.read_units(), defaultdict[int, Fraction](Fraction)
     for one in seen:  # each promise by itself, whose first round it is known by
         spent[units.find_first_round(one.round.number)] += one.round.rho
+    began, ended = (_format_clock_time(one.round) for one in (seen[0], seen[-1]))
     lines = {
-        "Rounds": f"{len(seen)}, from {_clock(seen[0].round)} to {_clock(seen[-1].round)}",
+        "Rounds": f"{len(seen)}, from {began} to {ended}",
         "Maps": f"{drawn}" + f", {doubted} of them not to be trusted" * bool(doubted),
         "Answers": f"{low}{f' to {high}' * (low < high)} a round, of {seen[-1].round.enrolled}",
         "Privacy budget used": " and ".join(
@@ -208,15 +214,15 @@ def _summary(seen: Sequence[RoundOfDay], reader: Reader) -> str:
     return "".join(f"<dt>{key}</dt><dd>{escape(value)}</dd>" for key, value in lines.items())
 
 
-def _local(at_s: float) -> datetime:
+def _make_local_time(at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s).astimezone()
 
 
-def _clock(round: RoundRow) -> str:
-    return f"{_local(round.closed_s or round.opened_s):%H:%M}"
+def _format_clock_time(round: RoundRow) -> str:
+    return f"{_make_local_time(round.closed_s or round.opened_s):%H:%M}"
 
 
-def _rows(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
+def _list_round_cells(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
     for one in seen:
         result = "drawn" if isinstance(one.found, Heatmap) else "none"
         if one.body is not None and one.body["why"] != "optimal":
@@ -224,10 +230,10 @@ def _rows(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
         if isinstance(one.found, Heatmap) and one.found.verdict and one.found.verdict.sentence:
             result += f". {one.found.verdict.sentence}"
         came = f"{one.round.reports} of {one.round.enrolled}"
-        yield _clock(one.round), str(one.round.number), came, result
+        yield _format_clock_time(one.round), str(one.round.number), came, result
 
 
-def _devices(rows: Iterable[DeviceRow], last: RoundRow, reads: str) -> str:
+def _format_device_faults(rows: Iterable[DeviceRow], last: RoundRow, reads: str) -> str:
     """Return what is wrong with devices, as it stands when this is written.
 
     Of devices that are people, how many: when one was last heard is when somebody left.
@@ -236,7 +242,7 @@ def _devices(rows: Iterable[DeviceRow], last: RoundRow, reads: str) -> str:
     for row in rows:
         why = row.quarantine or row.alarm or row.clock or ""
         if not why and (row.last_s is None or row.last_s < last.opened_s):
-            heard = row.last_s and f"last heard {_local(row.last_s):%d %b %H:%M}"
+            heard = row.last_s and f"last heard {_make_local_time(row.last_s):%d %b %H:%M}"
             why = heard or "never heard"
         if why:
             lines.append((row.name, why))
@@ -245,10 +251,10 @@ def _devices(rows: Iterable[DeviceRow], last: RoundRow, reads: str) -> str:
     head = "<h2>Devices that need attention, as this is written</h2>"
     if reads == "place":
         return f"{head}<p>{len(lines)}</p>"
-    return f"{head}{_table(('Device', 'Why'), lines)}"
+    return f"{head}{_format_table(('Device', 'Why'), lines)}"
 
 
-def _table(heads: Sequence[str], rows: Any) -> str:
+def _format_table(heads: Sequence[str], rows: Any) -> str:
     head = "".join(f'<th scope="col">{one}</th>' for one in heads)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
@@ -256,7 +262,9 @@ def _table(heads: Sequence[str], rows: Any) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _figure(one: RoundOfDay, deployment: Deployment, mechanism: Any, most: float) -> str:
+def _format_map_figure(
+    one: RoundOfDay, deployment: Deployment, mechanism: Any, most: float
+) -> str:
     """Return a map with its words; `most` is what the brightest colour is, 0 for its own most."""
     found = one.found
     if isinstance(found, Heatmap) and found.total:
@@ -265,7 +273,7 @@ def _figure(one: RoundOfDay, deployment: Deployment, mechanism: Any, most: float
         shown = found.mass if found.credible is None else found.credible.present
         if (blocks := found.blocks) is None or len(blocks.claims):
             picture, lines = (
-                _picture(shown, blocks, most, deployment),
+                _draw_map_svg(shown, blocks, most, deployment),
                 mechanism.format_lines(found)[:1],
             )
         else:
@@ -274,12 +282,12 @@ def _figure(one: RoundOfDay, deployment: Deployment, mechanism: Any, most: float
         looks, picture = [], ""
         lines = ["No map." if one.body is None else f"No map: {one.body['why']}."]
     said = escape(" ".join(lines))
-    head = f"<b>{_clock(one.round)}</b> round {one.round.number}"
+    head = f"<b>{_format_clock_time(one.round)}</b> round {one.round.number}"
     caption = f"<figcaption>{head}. {said}</figcaption>"
     return f'<figure class="{" ".join(looks)}">{picture}{caption}</figure>'
 
 
-def _top(found: Heatmap | Unresolved | None) -> float:
+def _find_greatest_share(found: Heatmap | Unresolved | None) -> float:
     """Return the greatest share of a cell; where it is known, of those that are not noise."""
     if not isinstance(found, Heatmap) or not found.total:
         return 0.0
@@ -290,7 +298,7 @@ def _top(found: Heatmap | Unresolved | None) -> float:
     return float(shares.max(initial=0))
 
 
-def _sure(seen: Sequence[RoundOfDay], most: float) -> str:
+def _describe_colour_scale(seen: Sequence[RoundOfDay], most: float) -> str:
     """Return what colours are on maps of people; nothing where there is none."""
     told = any(isinstance(one.found, Heatmap) and one.found.blocks is not None for one in seen)
     if not most:
@@ -302,7 +310,7 @@ def _sure(seen: Sequence[RoundOfDay], most: float) -> str:
     return f"<p>{said}</p>"
 
 
-def _picture(
+def _draw_map_svg(
     mass: NDArray[np.float64], blocks: Blocks | None, most: float, deployment: Deployment
 ) -> str:
     """Return a map as SVG with its dots within, and the lines of the room on it."""
@@ -321,11 +329,11 @@ def _picture(
     file = io.BytesIO()
     matplotlib.image.imsave(file, dots, format="png")
     data = base64.b64encode(file.getvalue()).decode()
-    lines = _floor(deployment) if rows > 1 else ""
+    lines = _draw_floor(deployment) if rows > 1 else ""
     if blocks is not None:
         for top, left, down, across in blocks.boxes[blocks.styles == HATCHED]:
             high, low = tall / rows * top, tall / rows * (top + down)
-            lines += _rect(left, high, left + across, low, 'fill="url(#noise)"')
+            lines += _draw_rectangle(left, high, left + across, low, 'fill="url(#noise)"')
     return (
         f'<svg viewBox="0 0 {wide:g} {tall:g}" role="img" aria-label="heat map">'
         f'<image width="{wide:g}" height="{tall:g}" preserveAspectRatio="none" '
@@ -333,12 +341,12 @@ def _picture(
     )
 
 
-def _rect(left: float, top: float, right: float, bottom: float, look: str) -> str:
+def _draw_rectangle(left: float, top: float, right: float, bottom: float, look: str) -> str:
     size = f'width="{right - left:g}" height="{bottom - top:g}"'
     return f'<rect x="{left:g}" y="{top:g}" {size} {look}/>'
 
 
-def _floor(deployment: Deployment) -> str:
+def _draw_floor(deployment: Deployment) -> str:
     room = deployment.room
     if room.plan is None:
         return ""
@@ -346,7 +354,7 @@ def _floor(deployment: Deployment) -> str:
 
     def draw(rect: Sequence[float], look: str) -> str:
         left, top, right, bottom = (round(cells * edge, 3) for edge in rect)
-        return _rect(left, top, right, bottom, look)
+        return _draw_rectangle(left, top, right, bottom, look)
 
     desk = 'fill="var(--ink)" fill-opacity=".15" stroke="var(--ink)" stroke-width=".08"'
     return (

@@ -52,7 +52,7 @@ def draw_letter_map(mass: Floats, width: int, encoding: str | None = None) -> li
     # A letter is twice as high as it is wide, so a cell of a plane is two letters.
     across = max((width - 2) // (1 if flat else 2), 1)
     narrow = _gather(_gather(mass, across).T, max(across // 2, 1) if rows > TALL else rows).T
-    letters = (BARS if flat else SHADES) if _knows(encoding) else PLAIN
+    letters = (BARS if flat else SHADES) if _has_map_letters(encoding) else PLAIN
     most = float(narrow.max()) or 1.0
     # What is there at all is seen, and only the warmest is full.
     steps = np.ceil(narrow / most * (len(letters) - 1) - 1e-9).astype(int)
@@ -67,7 +67,7 @@ def _gather(mass: Floats, most: int) -> Floats:
     return np.add.reduceat(mass, np.arange(0, mass.shape[1], group), axis=1)
 
 
-def _knows(encoding: str | None) -> bool:
+def _has_map_letters(encoding: str | None) -> bool:
     try:
         (BARS + SHADES).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
@@ -107,7 +107,7 @@ def show(
     check_same_mechanism(deployment, row)
     found = read_published_map(body, query)
     if out is not None:
-        write_all({out: _writer(out, body, found, deployment, values)})
+        write_all({out: _make_map_writer(out, body, found, deployment, values)})
     if as_json:
         typer.echo(json.dumps(body))
         return
@@ -203,7 +203,7 @@ def _tell(
     return [*lines, *mechanism.format_lines(found)]
 
 
-def _writer(
+def _make_map_writer(
     out: Path, body: dict[str, Any], found: Any, deployment: Deployment, values: Any
 ) -> Writer:
     kind = out.suffix.lower()

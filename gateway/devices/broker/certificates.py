@@ -51,10 +51,10 @@ def make_authority(name: str, now: datetime) -> Pair:
     built = (
         _begin(subject, subject, key.public_key(), now, AUTHORITY_DAYS)
         .add_extension(signs, critical=True)
-        .add_extension(_usage(key_cert_sign=True, crl_sign=True), critical=True)
+        .add_extension(_make_key_usage(key_cert_sign=True, crl_sign=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
     )
-    return _pair(built.sign(key, hashes.SHA256()), key)
+    return _pack_pem_pair(built.sign(key, hashes.SHA256()), key)
 
 
 def make_server(
@@ -88,12 +88,12 @@ def make_server(
         _begin(subject, trusted.subject, key.public_key(), now, SERVER_DAYS)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(digital_signature=True), critical=True)
+        .add_extension(_make_key_usage(digital_signature=True), critical=True)
         .add_extension(serves, critical=False)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
         .add_extension(above, critical=False)
     )
-    return _pair(built.sign(signing, hashes.SHA256()), key)
+    return _pack_pem_pair(built.sign(signing, hashes.SHA256()), key)
 
 
 def make_general_name(host: str) -> x509.DNSName | x509.IPAddress:
@@ -159,11 +159,11 @@ def _begin(
     )
 
 
-def _usage(**uses: bool) -> x509.KeyUsage:
+def _make_key_usage(**uses: bool) -> x509.KeyUsage:
     return x509.KeyUsage(**(dict.fromkeys(USES, False) | uses))
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
+def _pack_pem_pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
     return Pair(
         certificate.public_bytes(serialization.Encoding.PEM),
         key.private_bytes(

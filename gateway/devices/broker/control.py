@@ -52,9 +52,9 @@ class BrokerControl:
             name,
             pump,
             subscribe=[f"{CONTROL}/response"],
-            on_message=self._came,
+            on_message=self._take_answers,
             lasting=False,
-            on_state=self._stands,
+            on_state=self._note_link,
         )
 
     def wait_connected(self, patience_s: float = PATIENCE_S) -> "BrokerControl":
@@ -86,7 +86,7 @@ class BrokerControl:
                 "it would cut the gateway off. It was left as it is. Name a device"
             )
         if not self.up:  # else it would wait, and be done when nobody wants it any more
-            raise self._silence("the link to it is down")
+            raise self._make_silence_fault("the link to it is down")
         marks = [chance.token_hex(8) for _ in commands]
         body = [
             {**one, "correlationData": mark} for one, mark in zip(commands, marks, strict=True)
@@ -105,7 +105,7 @@ class BrokerControl:
                 for mark in marks:
                     self._waiting.pop(mark, None)
         if None in found:
-            raise self._silence(f"no answer came within {patience_s:g} s")
+            raise self._make_silence_fault(f"no answer came within {patience_s:g} s")
         return [one for one in found if one is not None]
 
     def list_clients(self) -> dict[str, Mapping[str, Any]]:
@@ -132,13 +132,13 @@ class BrokerControl:
             if len(page) != PAGE:
                 return {str(row["username"]): row for row in rows if "username" in row}
 
-    def _stands(self, up: bool, why: str) -> None:
+    def _note_link(self, up: bool, why: str) -> None:
         with self._changed:
             self.up = up
             self._changed.notify_all()
         self.on_state(up)
 
-    def _came(self, link: Link, message: Message) -> None:
+    def _take_answers(self, link: Link, message: Message) -> None:
         link.acknowledge(message)
         try:
             answers = json.loads(message.payload)["responses"]
@@ -154,7 +154,7 @@ class BrokerControl:
                 self._waiting[mark] = CommandAnswer(str(one.get("command", "")), error, data)
             self._changed.notify_all()
 
-    def _silence(self, why: str) -> NoAnswerFault:
+    def _make_silence_fault(self, why: str) -> NoAnswerFault:
         return NoAnswerFault(
             f"the broker at {self._place} does not answer on {CONTROL} ({why}); it must have "
             "mosquitto's dynamic security, with a role that lets the gateway use it, or nobody "

@@ -80,7 +80,7 @@ class StoppedBroker:
 
     def has_device(self, name: str) -> bool:
         """Return whether a device of this name is let in; see `doors.RunningBroker.has_device`."""
-        return is_device(self._rows()[1].get(name), name)
+        return is_device(self._read_plugin_rows()[1].get(name), name)
 
     def add_device(self, name: str, password: str) -> str:
         def change(clients: Rows, roles: Rows) -> None:
@@ -110,7 +110,7 @@ class StoppedBroker:
 
         return self._write_change(change)
 
-    def _rows(self) -> tuple[dict[str, Any], Rows, Rows]:
+    def _read_plugin_rows(self) -> tuple[dict[str, Any], Rows, Rows]:
         try:
             body = dynamic.parse_plugin_file(self._path.read_text("utf-8"))
             clients = {row["username"]: row for row in body["clients"]}
@@ -119,7 +119,7 @@ class StoppedBroker:
             raise make_unreadable_fault(self._path, fault) from fault
 
     def _write_change(self, change: Callable[[Rows, Rows], object]) -> str:
-        body, clients, roles = self._rows()
+        body, clients, roles = self._read_plugin_rows()
         change(clients, roles)
         body |= {"clients": list(clients.values()), "roles": list(roles.values())}
         replace_file(self._path, dynamic.format_plugin_file(body))

@@ -164,12 +164,16 @@ def run_broker(kind: str = "auto") -> Iterator[BrokerAddress]:
             "mosquitto was asked for and is not on this machine; it carries the messages between "
             "sensors and gateway. Install it (apt install mosquitto) or use amqtt"
         )
-    with _mosquitto(program) if kind == "mosquitto" and program else _amqtt() as port:
+    with (
+        _run_mosquitto(program)
+        if kind == "mosquitto" and program
+        else _run_amqtt_on_free_port() as port
+    ):
         yield BrokerAddress(LOOPBACK, port, kind)
 
 
 @contextmanager
-def _mosquitto(program: str) -> Iterator[int]:
+def _run_mosquitto(program: str) -> Iterator[int]:
     for _ in range(5):  # between finding the port and using it another may take it
         port = find_free_port()
         folder = tempfile.mkdtemp(prefix="heatveil-broker-")
@@ -182,7 +186,7 @@ def _mosquitto(program: str) -> Iterator[int]:
                 start_new_session=True,  # a Ctrl-C is for us, not for the broker
             )
             try:
-                if _answers(port, child, said.fileno()):
+                if _wait_until_listening(port, child, said.fileno()):
                     yield port
                     return
             finally:
@@ -194,7 +198,7 @@ def _mosquitto(program: str) -> Iterator[int]:
     )
 
 
-def _answers(port: int, child: subprocess.Popen[bytes], said: int) -> bool:
+def _wait_until_listening(port: int, child: subprocess.Popen[bytes], said: int) -> bool:
     """Return True once our broker listens on the port, False when it gives up.
 
     What it says itself counts: another program may have taken the port, and would answer.
@@ -209,7 +213,7 @@ def _answers(port: int, child: subprocess.Popen[bytes], said: int) -> bool:
 
 
 @contextmanager
-def _amqtt() -> Iterator[int]:
+def _run_amqtt_on_free_port() -> Iterator[int]:
     port = find_free_port()
     with run_amqtt(LOOPBACK, port):
         yield port

@@ -163,7 +163,7 @@ def make_first_limits(query: Any, every_s: float) -> Any:
     Raises:
         OperatorFault: its promise is too fine for a budget.
     """
-    return make_capped_limits(_each(query), query.readings, every_s)
+    return make_capped_limits(_compute_answer_epsilon(query), query.readings, every_s)
 
 
 def reduce_limits(query: Any, limits: Any, before: int) -> Any:
@@ -172,7 +172,7 @@ def reduce_limits(query: Any, limits: Any, before: int) -> Any:
     Raises:
         OperatorFault: not one answer is.
     """
-    return make_remaining_limits(limits, _each(query), query.readings, before)
+    return make_remaining_limits(limits, _compute_answer_epsilon(query), query.readings, before)
 
 
 def check_enrolled(query: Any, sensors: Mapping[str, int], held: Mapping[str, Any]) -> None:
@@ -201,5 +201,5 @@ def describe_whole_budget(limits: Any) -> str:
     return f"epsilon {num / den:.6g}"
 
 
-def _each(query: Any) -> Fraction:
+def _compute_answer_epsilon(query: Any) -> Fraction:
     return Fraction(*query.epsilon) / query.readings

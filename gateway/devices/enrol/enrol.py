@@ -194,7 +194,7 @@ def load_devices(path: Path, site: str) -> Devices:
     Raises:
         OperatorFault: the file cannot be read, or is not of this site.
     """
-    head, devices = keyfile.read_key_file(path, "mac keys", site, _device)
+    head, devices = keyfile.read_key_file(path, "mac keys", site, _parse_device)
     return Devices(site, parse_key(head, "site_key"), {device.name: device for device in devices})
 
 
@@ -226,7 +226,7 @@ def load_secrets(path: Path, site: str) -> Secrets:
     Raises:
         OperatorFault: the file cannot be read, or is not of this site.
     """
-    head, devices = keyfile.read_key_file(path, "device keys", site, _secret)
+    head, devices = keyfile.read_key_file(path, "device keys", site, _parse_secret)
     return Secrets(site, parse_key(head, "site_key"), tuple(devices))
 
 
@@ -239,13 +239,13 @@ def save_roots(enrolment: Enrolment, path: Path) -> None:
     keyfile.write_key_file(path, "owner's keys", enrolment.secrets.site, rows)
 
 
-def _device(_: Row, row: Row) -> Device:
+def _parse_device(_: Row, row: Row) -> Device:
     ours = parse_key(row, "key_id", 4), parse_key(row, "mac_key"), parse_key(row, "config_key")
     place = Place(*map(int, row["place"]))
     return Device(_read_name(row), place, str(row["mode"]), *ours, *_read_allowed(row))
 
 
-def _secret(head: Row, row: Row) -> Secret:
+def _parse_secret(head: Row, row: Row) -> Secret:
     name, mode = _read_name(row), str(row["mode"])
     if mode not in rootkeys.MODES:
         raise ValueError(f"a device {name!r} of mode {mode!r}")

@@ -40,9 +40,9 @@ def load_key_counts(
     """
     path, found = locate_key_counts(devices_path), dict[int, int]()
     if path.exists():
-        found.update(keyfile.read_key_file(path, HOLDS, devices.site, _row)[1])
+        found.update(keyfile.read_key_file(path, HOLDS, devices.site, _parse_count_row)[1])
     for name, device in devices.by_name.items():
-        for sensor in _sensors(device.place):
+        for sensor in _list_sensors(device.place):
             found[sensor] = max(found.get(sensor, 0), heard.get(name, 0), 1)
     return found
 
@@ -74,10 +74,12 @@ def count_new_key(
         OperatorFault: it would be one more than the promise is for, or cannot be counted.
     """
     counts = load_key_counts(devices_path, devices, heard)
-    had = max(counts.get(sensor, 0) for sensor in _sensors(place))
+    had = max(counts.get(sensor, 0) for sensor in _list_sensors(place))
     if most is not None and had >= most:
-        raise _too_many(place.sensor, had, most)
-    save_key_counts(devices_path, devices, {**counts, **dict.fromkeys(_sensors(place), had + 1)})
+        raise _make_too_many_fault(place.sensor, had, most)
+    save_key_counts(
+        devices_path, devices, {**counts, **dict.fromkeys(_list_sensors(place), had + 1)}
+    )
     return counts
 
 
@@ -122,14 +124,14 @@ def count_fleet_keys(devices_path: Path, devices: Devices, most: int | None) -> 
         return
     before = load_key_counts(devices_path, devices._replace(by_name={}), {})
     places = [one.place for one in devices.by_name.values()]
-    more = {one: before.get(one, 0) + 1 for place in places for one in _sensors(place)}
+    more = {one: before.get(one, 0) + 1 for place in places for one in _list_sensors(place)}
     for sensor, keys in more.items():
         if most is not None and keys > most:
-            raise _too_many(sensor, keys - 1, most)
+            raise _make_too_many_fault(sensor, keys - 1, most)
     save_key_counts(devices_path, devices, {**before, **more})
 
 
-def _too_many(sensor: int, had: int, most: int) -> OperatorFault:
+def _make_too_many_fault(sensor: int, had: int, most: int) -> OperatorFault:
     return OperatorFault(
         f"sensor {sensor} has had {had} keys, and the promise allows {most} for each sensor in "
         "one window: the noise drawn from tables is slightly inexact, each key may draw its full "
@@ -139,11 +141,11 @@ def _too_many(sensor: int, had: int, most: int) -> OperatorFault:
     )
 
 
-def _sensors(place: Place) -> Iterable[int]:
+def _list_sensors(place: Place) -> Iterable[int]:
     return range(place.sensor, place.sensor + place.sensors)
 
 
-def _row(_: keyfile.Row, row: keyfile.Row) -> tuple[int, int]:
+def _parse_count_row(_: keyfile.Row, row: keyfile.Row) -> tuple[int, int]:
     sensor, keys = row["sensor"], row["keys"]
     if type(sensor) is not int or type(keys) is not int or min(sensor, keys) < 0:
         raise ValueError(f"sensor {sensor} with {keys} keys")

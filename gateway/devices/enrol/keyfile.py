@@ -27,8 +27,8 @@ def write_key_file(
     Raises:
         OperatorFault: it cannot be written.
     """
-    body = {"holds": holds, "format": FORMAT, "site": site, **_plain(more)}
-    body["devices"] = [_plain(row) for row in devices]
+    body = {"holds": holds, "format": FORMAT, "site": site, **_pack_row(more)}
+    body["devices"] = [_pack_row(row) for row in devices]
     beside, left = path.with_name(path.name + ".new"), "what was in it before is unchanged"
     try:
         beside.unlink(missing_ok=True)
@@ -103,5 +103,5 @@ def parse_key(row: Row, name: str, size: int = KEY_BYTES) -> bytes:
     return found
 
 
-def _plain(row: Row) -> dict[str, Any]:
+def _pack_row(row: Row) -> dict[str, Any]:
     return {name: item.hex() if isinstance(item, bytes) else item for name, item in row.items()}

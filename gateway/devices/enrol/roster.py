@@ -70,8 +70,10 @@ def find_degree(n: int, colluding: Fraction, missing: Fraction) -> GraphDegree:
     gone = n - threshold
     if colluders + gone < n - 1:
         for k in (n - 1,) if n <= FULL else range(2, n, 2):
-            corrupt = _least(n - 1, colluders, k, Fraction(1, (n - colluders) << 40))
-            t = k - _least(n - 1, gone, k, Fraction(1, n << 30))
+            corrupt = _bound_hypergeometric(
+                n - 1, colluders, k, Fraction(1, (n - colluders) << 40)
+            )
+            t = k - _bound_hypergeometric(n - 1, gone, k, Fraction(1, n << 30))
             if max(1, corrupt) < t and (n <= FULL or _is_connected(n, colluders + gone, k)):
                 return GraphDegree(k, t, threshold - colluders, threshold)
     raise ValueError(
@@ -86,7 +88,7 @@ def bound_second_eigenvalue(n: int, k: int) -> float:
     return GAP * sqrt((k - 1) * (1 - k / n))
 
 
-def _least(total: int, marked: int, drawn: int, bound: Fraction) -> int:
+def _bound_hypergeometric(total: int, marked: int, drawn: int, bound: Fraction) -> int:
     """Return the least c with P[hyp > c] <= bound."""
     every, above, c = comb(total, drawn), 0, min(marked, drawn)
     while c >= 0:

@@ -187,7 +187,7 @@ class DeviceLife:
         client = Line(
             self.name,
             self._said,
-            self._turned,
+            self._note_link,
             broker.host,
             broker.port,
             access.make_client_id(broker, f"heatveil-{who.site}-{self.name}"),
@@ -225,7 +225,7 @@ class DeviceLife:
         """Say goodbye and disconnect; what waits for its tick stays unsent."""
         if self._tasks and not self.dead:
             await cancel_tasks(self._tasks[0])
-            await self._farewell()
+            await self._say_farewell_and_stop()
             await cancel_tasks(self._tasks[1])
 
     def count_frames(self) -> FrameCounts:
@@ -243,11 +243,11 @@ class DeviceLife:
         name = f"heatveil-{self._identity.site}-{self.name}"
         return describe_link_trouble(self._broker, name, self._ground.door, why).trouble
 
-    def _turned(self, up: bool) -> None:
+    def _note_link(self, up: bool) -> None:
         self.up = up
         self._ground.turned(self.name, up)
 
-    async def _farewell(self) -> None:
+    async def _say_farewell_and_stop(self) -> None:
         if self._client is not None and self._client.connected:
             where = wire.topic(self._identity.site, self.name, "state")
             with suppress(asyncio.TimeoutError):
@@ -295,7 +295,7 @@ class Crowd:
         self._losses: dict[str, list[float]] = {}
         self._told, self._boot, self._closing = False, boot, False
         door = None if broker.insecure else Entrance(broker)
-        ground = FleetContext(broker, door, fleet, spools, SharedState(), self._turned)
+        ground = FleetContext(broker, door, fleet, spools, SharedState(), self._note_link)
         self.lives: dict[str, DeviceLife] = {}
         for name in fleet.names:
             own = (
@@ -312,7 +312,7 @@ class Crowd:
         self._loops = [Loop(f"devices {number}") for number in range(self._count)]
         self._of = {name: self._loops[i % self._count] for i, name in enumerate(self.lives)}
         try:
-            self._all(DeviceLife.start)
+            self._act_on_all_lives(DeviceLife.start)
         except BaseException:
             self.close()  # nobody else will
             raise
@@ -374,17 +374,17 @@ class Crowd:
         """Say goodbye for every device, and disconnect."""
         if not self._closing:
             self._closing = True
-            self._all(DeviceLife.disconnect)
+            self._act_on_all_lives(DeviceLife.disconnect)
             for loop in self._loops:
                 loop.close()
             self._own.close()
 
-    def _all(self, act: Callable[[DeviceLife], Any]) -> None:
+    def _act_on_all_lives(self, act: Callable[[DeviceLife], Any]) -> None:
         done = [self._of[name].run_on_loop(act(life)) for name, life in self.lives.items()]
         for one in wait(done).done:
             one.result()
 
-    def _turned(self, name: str, up: bool) -> None:
+    def _note_link(self, name: str, up: bool) -> None:
         """Note whose link is up; on the device's own thread."""
         if up:
             self.up.add(name)
@@ -436,7 +436,7 @@ class Churn:
             self._away = {name: left_s - wait_s for name, left_s in self._away.items()}
             for name in [name for name, left_s in self._away.items() if left_s <= 0]:
                 del self._away[name]
-                self._return(name)
+                self._restart_device(name)
             if next_s <= 0:
                 next_s = random.expovariate(1) * mean_s
                 self._kill()
@@ -450,7 +450,7 @@ class Churn:
             self.deaths += 1
             self._away[name] = random.uniform(*AWAY_S)
 
-    def _return(self, name: str) -> None:
+    def _restart_device(self, name: str) -> None:
         try:
             self._fleet.restart(name)
             self.returns += 1

@@ -121,7 +121,7 @@ class Line(Client):
     @property
     def on_state(self) -> Callable[[bool], None]:
         """Hears whether the link is up."""
-        return self._told
+        return self._report_link_state
 
     @on_state.setter
     def on_state(self, listener: Callable[[bool], None] | None) -> None:
@@ -147,7 +147,7 @@ class Line(Client):
             )
         return taken
 
-    def _told(self, connected: bool) -> None:
+    def _report_link_state(self, connected: bool) -> None:
         self._turned(connected)
         if self._listener is not None:
             self._listener(connected)

@@ -220,7 +220,7 @@ class StandInBoard:
         ran = subprocess.run(
             command,
             cwd=self._folder,
-            env=self._environment(),
+            env=self._make_environment(),
             capture_output=True,
             text=True,
             timeout=120,
@@ -257,7 +257,7 @@ class StandInBoard:
                 self._running = subprocess.Popen(
                     ["/bin/sh", "-c", AGAIN, *words],
                     cwd=self._folder,
-                    env=self._environment(),
+                    env=self._make_environment(),
                     stdin=subprocess.PIPE,
                     stdout=console,
                     stderr=console,
@@ -284,7 +284,7 @@ class StandInBoard:
                 os.killpg(running.pid, signal.SIGKILL)
             running.communicate()
 
-    def _environment(self) -> dict[str, str]:
+    def _make_environment(self) -> dict[str, str]:
         return {"PATH": os.environ.get("PATH", ""), "MICROPYPATH": ".:.frozen"}
 
 
@@ -377,9 +377,9 @@ class RemoteBoard:
         said = ran.stdout.decode("utf-8", "replace")
         if ran.returncode == 0:
             return said
-        raise self._fault(said + ran.stderr.decode("utf-8", "replace"), words[0])
+        raise self._make_call_fault(said + ran.stderr.decode("utf-8", "replace"), words[0])
 
-    def _fault(self, said: str, what: str) -> BoardFault:
+    def _make_call_fault(self, said: str, what: str) -> BoardFault:
         low = said.lower()
         busy, silent = (any(word in low for word in words) for words in (BUSY, SILENT))
         if busy and self._address.startswith("socket:"):

@@ -122,7 +122,7 @@ def explain_link_answers(said: dict[str, str]) -> str:
             "firmware for exactly this board, a Pico is no Pico W"
         )
     if "status" in said:
-        return _wifi(said)
+        return _describe_wifi_fault(said)
     if "name" in said:
         return (
             "it is in the Wi-Fi and cannot find the broker's name; a board asks the network's "
@@ -160,7 +160,7 @@ def _shorten(text: str) -> str:
     return text
 
 
-def _wifi(said: dict[str, str]) -> str:
+def _describe_wifi_fault(said: dict[str, str]) -> str:
     status = said["status"]
     if "PASS" in status or "AUTH" in status:
         return (

@@ -110,14 +110,14 @@ def read_interpreter(board: Board) -> Interpreter:
         printed = board.run(_ASK)
     except BoardFault as fault:
         if fault.raised:
-            raise _wrong(board, f"it stopped with {fault.raised}") from fault
+            raise _make_firmware_fault(board, f"it stopped with {fault.raised}") from fault
         raise
     said = boards.parse_lines(printed)
     if said.get("python") != "micropython" or "version" not in said:
-        raise _wrong(board, f"it is {said.get('python', 'no Python')!r}")
+        raise _make_firmware_fault(board, f"it is {said.get('python', 'no Python')!r}")
     version = tuple(int(part) for part in said["version"].split(".")[:2])
     if version < LEAST:
-        raise _wrong(board, f"it is MicroPython {said['version']}")
+        raise _make_firmware_fault(board, f"it is MicroPython {said['version']}")
     if said.get("whole") != "True":
         raise OperatorFault(
             f"the Python on {board.where} has no big integers; exact noise needs them, and "
@@ -126,7 +126,7 @@ def read_interpreter(board: Board) -> Interpreter:
         )
     for what, why in (("sha256", "every key and MAC"), ("asyncio", "the link to the broker")):
         if said.get(what) != "True":
-            raise _wrong(board, f"it has no {what}, on which {why} rests")
+            raise _make_firmware_fault(board, f"it has no {what}, on which {why} rests")
     if int(said["heap"]) < HEAP:
         raise OperatorFault(
             f"{board.where} has {int(said['heap']) // 1024} KB of heap free but needs at least "
@@ -134,7 +134,9 @@ def read_interpreter(board: Board) -> Interpreter:
             "more, or free some: no other main.py, a firmware without parts that you do not use"
         )
     if not said.get("chip"):
-        raise _wrong(board, "it has no machine.unique_id(), by which keys are bound to a board")
+        raise _make_firmware_fault(
+            board, "it has no machine.unique_id(), by which keys are bound to a board"
+        )
     return Interpreter(
         said["version"],
         said["platform"],
@@ -148,7 +150,7 @@ def read_interpreter(board: Board) -> Interpreter:
     )
 
 
-def _wrong(board: Board, what: str) -> OperatorFault:
+def _make_firmware_fault(board: Board, what: str) -> OperatorFault:
     return OperatorFault(
         f"{board.where} has the wrong firmware: {what}. MicroPython "
         f"{'.'.join(map(str, LEAST))} or later is needed, or edge does not run. Flash one from "

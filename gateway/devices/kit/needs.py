@@ -280,15 +280,15 @@ def compute_needs(plan: DevicePlan) -> Needs:
     """
     sensor = check_plan(plan)
     noise_ms = plan.readings * estimate_draw_ms(plan)
-    frame = _frame(plan)
-    energy, awake_s = _energy(plan, sensor, noise_ms)
+    frame = _measure_frame_bytes(plan)
+    energy, awake_s = _estimate_energy(plan, sensor, noise_ms)
     sleepless_s = 0.0
     if plan.sleeps and awake_s > plan.every_s:
         sleepless_s, plan = awake_s, plan._replace(sleeps=False)
-        energy, awake_s = _energy(plan, sensor, noise_ms)
-    air = _air(plan, frame)
+        energy, awake_s = _estimate_energy(plan, sensor, noise_ms)
+    air = _estimate_bytes_sent(plan, frame)
     tick = choose_tick_ms(plan)
-    return Needs(plan, tick, noise_ms, awake_s, air, _memory(plan), energy, sleepless_s)
+    return Needs(plan, tick, noise_ms, awake_s, air, _estimate_memory(plan), energy, sleepless_s)
 
 
 def plan_device(mechanism: str, driver: str, readings: int, limits: Limits) -> DevicePlan:
@@ -340,7 +340,7 @@ def choose_sum_tick_ms(plan: DevicePlan, draws: int, numbers: int) -> int:
     return TICK_MS * math.ceil(MARGIN * step_ms / TICK_MS)
 
 
-def _frame(plan: DevicePlan) -> int:
+def _measure_frame_bytes(plan: DevicePlan) -> int:
     """Return how long a frame is, the longest that this plan's board sends."""
     if plan.is_of_places:  # a cell of a large grid
         return len(_pack(plan, [0, (1 << 31) - 1], 32))
@@ -362,15 +362,17 @@ def _frame(plan: DevicePlan) -> int:
 
 def _pack(plan: DevicePlan, payload: list[int], bits: int) -> bytes:
     report = Report(bytes(4), plan.name, 70_000, 70_000, payload)
-    return bytes(wire.pack_report(report, KEY, _topic(plan, "data"), bits))
+    return bytes(wire.pack_report(report, KEY, _format_topic(plan, "data"), bits))
 
 
-def _topic(plan: DevicePlan, what: str) -> str:
+def _format_topic(plan: DevicePlan, what: str) -> str:
     return str(wire.topic(plan.site, plan.name, what))
 
 
-def _air(plan: DevicePlan, frame: int) -> BytesSent:
-    inside = 2 + len(_topic(plan, "data")) + 2 + frame  # the topic's length; the packet's number
+def _estimate_bytes_sent(plan: DevicePlan, frame: int) -> BytesSent:
+    inside = (
+        2 + len(_format_topic(plan, "data")) + 2 + frame
+    )  # the topic's length; the packet's number
     packet = 1 + (1 if inside < 128 else 2 if inside < 16_384 else 3) + inside
     around = plan.get_figure("segment_b") + plan.get_figure("record_b")
     # The frame and the broker's word on it; the Round; the gateway's receipt and our word.
@@ -380,7 +382,7 @@ def _air(plan: DevicePlan, frame: int) -> BytesSent:
     return BytesSent(frame, packet, round(one * DAY_S / plan.every_s))
 
 
-def _memory(plan: DevicePlan) -> Memory:
+def _estimate_memory(plan: DevicePlan) -> Memory:
     block, files = plan.get_figure("block_b"), plan.get_figure("files")
     more = files * block / 2 + 4 * block  # half a block is lost at a file's end; budget and frames
     array = 3 * 4 * plan.readings  # readings, noise and payload, a word each
@@ -408,7 +410,7 @@ def _pack_ms(plan: DevicePlan) -> float:
     return plan.get_figure("pack_ms") * max(plan.readings, 1) / 64
 
 
-def _energy(plan: DevicePlan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:
+def _estimate_energy(plan: DevicePlan, sensor: Sensor, noise_ms: float) -> tuple[Energy, float]:
     """Return charge and days, and how long a board is awake for an answer."""
     work_s = (noise_ms + _pack_ms(plan)) / 1000
     held_s = choose_tick_ms(plan) / 1000 - work_s - sensor.converts_s if plan.sleeps else 0.0

@@ -250,7 +250,7 @@ def check_no_other_budget(board: Board, name: str, otherwise: str) -> None:
     Raises:
         OperatorFault: it does.
     """
-    if not _there(board):
+    if not _has_slots(board):
         return
     try:
         there = state.read_board_state(board)
@@ -265,7 +265,7 @@ def check_no_other_budget(board: Board, name: str, otherwise: str) -> None:
     )
 
 
-def _there(board: Board) -> bool:
+def _has_slots(board: Board) -> bool:
     names = [path.rpartition("/")[2] for path in bundle.SLOTS]
     return any(name in list_files(board, bundle.FOLDER) for name in names)
 
@@ -422,7 +422,7 @@ def provision_board(board: Board, kit: Kit, say: Say) -> tuple[state.BoardState,
     config = settings.make_board_config(held, own | {"tick_ms": tick_ms})
     here = f"its sensor took {took.sensor_ms} ms here, three slots {took.slots_ms}" if took else ""
     say(f"tick         {tick_ms} ms; {here or 'as reckoned, nothing was measured'}")
-    held = _slots(board, held, say)
+    held = _bring_budget_slots(board, held, say)
     replace_file(board, bundle.CONFIG, config)
     say(f"config       {bundle.CONFIG}, read back")
     releases.remove_releases(board)  # what is on its flash now is what starts
@@ -472,7 +472,7 @@ def _bind(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> Bo
     return boardfile.bind_to_chip(kit.held, found.chip, kit.marks)
 
 
-def _slots(board: Board, held: BoardFile, say: Say) -> BoardFile:
+def _bring_budget_slots(board: Board, held: BoardFile, say: Say) -> BoardFile:
     """Bring the slots to be there, once in the life of a key."""
     names, place, found = list_files(board, bundle.FOLDER), Ram(), []
     for i, path in enumerate(bundle.SLOTS):

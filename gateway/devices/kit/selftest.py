@@ -112,13 +112,13 @@ def compare_frame(board: Board, seed: bytes | None = None) -> SelftestResult:
     message = post.pack_round(asked, site_key, wire.round_topic(SITE, USUAL))
     values = [100 * reading - 300 for reading in range(READINGS)]
 
-    told = _plain(who), _RAM, records, bytes(message).hex(), values
+    told = _pack_identity(who), _RAM, records, bytes(message).hex(), values
     lines = parse_lines(board.run(_CODE % told))
 
     budget = Budget(kept, who.state_key)
     budget.boot()
     here = bytes(Node(who, budget).answer(message, lambda _: values))
-    frame = _bytes(lines.get("frame", ""))
+    frame = _parse_hex(lines.get("frame", ""))
     if frame != here:
         there = shorten_digest(frame) if frame else lines.get("frame", "nothing")[:80]
         raise BoardFault(
@@ -198,7 +198,7 @@ def compare_answers(board: Board, seed: bytes | None = None) -> SelftestResult:
     asked = Round(1, disk_half.NAME, GRID, PLACE_PARAMS, PLACE_PROMISE)
     message = bytes(post.pack_round(asked, site_key, wire.round_topic(SITE, disk_half.NAME)))
 
-    told = _plain(who), _RAM, records, message.hex(), chain.hex(), DRAWS
+    told = _pack_identity(who), _RAM, records, message.hex(), chain.hex(), DRAWS
     lines = parse_lines(board.run(_PLACE_CODE % told))
 
     table, cells = footprint.Table(asked), [0]
@@ -214,7 +214,7 @@ def compare_answers(board: Board, seed: bytes | None = None) -> SelftestResult:
             f"({shorten_digest(here)}): {_WRONG}"
         )
     try:
-        own = _bytes(lines.get("own", ""))
+        own = _parse_hex(lines.get("own", ""))
         answer = post.unpack_report(own, who.mac_key, topic, NAME).payload
     except ValueError:
         raise BoardFault(
@@ -288,12 +288,12 @@ def shorten_digest(frame: bytes) -> str:
     return hashlib.sha256(frame).hexdigest()[:16]
 
 
-def _plain(who: Any) -> list[Any]:
+def _pack_identity(who: Any) -> list[Any]:
     """Return who a device is as it can stand in code."""
     return [key.hex() if isinstance(key, bytes) else key for key in who]
 
 
-def _bytes(text: str) -> bytes:
+def _parse_hex(text: str) -> bytes:
     try:
         return binascii.unhexlify(text)
     except ValueError:

@@ -79,7 +79,9 @@ def read_settings_file(path: Path) -> dict[str, Any]:
         )
     driver = found.get("driver")
     if isinstance(driver, dict) and "file" in driver:
-        driver["file"] = str(_driver(path.parent / str(driver["file"]), driver.get("name")))
+        driver["file"] = str(
+            _check_own_driver(path.parent / str(driver["file"]), driver.get("name"))
+        )
     return found
 
 
@@ -111,7 +113,7 @@ def _check(own: dict[str, Any], called: str) -> None:
     )
 
 
-def _driver(file: Path, name: Any) -> Path:
+def _check_own_driver(file: Path, name: Any) -> Path:
     """Return the file of a driver of one's own, known to be one."""
     if name != "yours":
         raise OperatorFault(

@@ -54,7 +54,7 @@ class Site(NamedTuple):
         turn = math.radians(self.bearing)
         east = (x_mm * math.sin(turn) + y_mm * math.cos(turn)) / 1000
         north = (x_mm * math.cos(turn) - y_mm * math.sin(turn)) / 1000
-        return _beside(self.latitude, self.longitude, east, north)
+        return _convert_plane_point(self.latitude, self.longitude, east, north)
 
 
 def compute_plane(deployment: Deployment) -> list[int]:
@@ -117,7 +117,9 @@ def measure_plane_error_mm(site: Site, made: list[int]) -> float:
     return worst
 
 
-def _beside(latitude: float, longitude: float, east_m: float, north_m: float) -> Point:
+def _convert_plane_point(
+    latitude: float, longitude: float, east_m: float, north_m: float
+) -> Point:
     """Return the place below a point of the plane that touches the ellipsoid there."""
     up, turn = math.radians(latitude), math.radians(longitude)
     curve = AXIS_M / math.sqrt(1 - E2 * math.sin(up) ** 2)
@@ -125,10 +127,10 @@ def _beside(latitude: float, longitude: float, east_m: float, north_m: float) ->
     x = out * math.cos(turn) - east_m * math.sin(turn)
     y = out * math.sin(turn) + east_m * math.cos(turn)
     z = curve * (1 - E2) * math.sin(up) + north_m * math.cos(up)
-    return _below(x, y, z)
+    return _convert_space_point(x, y, z)
 
 
-def _below(x: float, y: float, z: float) -> Point:
+def _convert_space_point(x: float, y: float, z: float) -> Point:
     """Return latitude and longitude, in degrees, of a point in space."""
     out, other = math.hypot(x, y), AXIS_M * (1 - FLAT)
     lean = math.atan2(z * AXIS_M, out * other)

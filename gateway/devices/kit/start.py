@@ -90,11 +90,11 @@ class Listener:
         leaf = message.topic.rpartition("/")[2]
         with self._changed:
             if leaf == "data":
-                self._data(message)
+                self._take_report(message)
             elif leaf == "meta":
-                self._meta(message.payload)
+                self._take_meta(message.payload)
             elif leaf == "diag":
-                self._diag(message.payload)
+                self._take_diag(message.payload)
             elif leaf == "state" and (word := message.payload.decode("utf-8", "replace")) in WORDS:
                 self.heard = self.heard._replace(state=word)
             self._changed.notify_all()
@@ -122,7 +122,7 @@ class Listener:
             self._changed.wait_for(reached, patience_s)
             return self.heard
 
-    def _data(self, message: Message) -> None:
+    def _take_report(self, message: Message) -> None:
         try:
             report = post.unpack_report(
                 message.payload, self._who.mac_key, message.topic, self._who.name
@@ -135,7 +135,7 @@ class Listener:
             self._frames.setdefault((report.epoch, report.seq), found)
             self.heard = self.heard._replace(frame=self.heard.frame or found)
 
-    def _meta(self, payload: bytes) -> None:
+    def _take_meta(self, payload: bytes) -> None:
         try:
             said = json.loads(payload[:BYTES])
             boot, key = int(said["boot"]), str(said["key"])
@@ -147,7 +147,7 @@ class Listener:
         if live and key == self._who.key_id.hex():
             self.heard = self.heard._replace(boot=boot, state="", window_s=window_s)
 
-    def _diag(self, payload: bytes) -> None:
+    def _take_diag(self, payload: bytes) -> None:
         try:
             failed = int(json.loads(payload[:BYTES])["faults"])
         except (ValueError, KeyError, TypeError, RecursionError):
@@ -267,7 +267,7 @@ def start_board(
                     check_budget_window(
                         deployment.privacy.window_h, {who.name: heard.window_s / 3600}
                     )
-                _first_frame(ear, deployment, who, say)
+                _tell_first_frame(ear, deployment, who, say)
                 return
     except LinkFault as fault:
         if not begun:
@@ -276,7 +276,7 @@ def start_board(
             f"{who.name} was provisioned and started, but whether it reports could not be "
             f"checked: {fault}. To skip the check, add --wait 0"
         ) from fault
-    raise OperatorFault(_silence(board, who, wait_s))
+    raise OperatorFault(_explain_silence(board, who, wait_s))
 
 
 def _at_broker(ear: Listener, who: Identity, wait_s: float, say: Say) -> HeardDevice | None:
@@ -291,14 +291,14 @@ def _at_broker(ear: Listener, who: Identity, wait_s: float, say: Say) -> HeardDe
     return heard
 
 
-def _first_frame(ear: Listener, deployment: Deployment, who: Identity, say: Say) -> None:
+def _tell_first_frame(ear: Listener, deployment: Deployment, who: Identity, say: Say) -> None:
     """Say what came of the first Round that it was asked."""
     every_s = deployment.rounds.every_s
     heard = ear.wait_frame(min(every_s, LONGEST_S) + MARGIN_S)
     if heard.frame is not None:
         found = heard.frame
         say(f"first frame  {found.bytes} bytes of boot {found.epoch}, and its MAC is right")
-        _until_taken(ear, deployment, who, every_s, say)
+        _tell_frame_fates(ear, deployment, who, every_s, say)
         return
     if heard.forged:
         raise OperatorFault(
@@ -324,7 +324,7 @@ def _first_frame(ear: Listener, deployment: Deployment, who: Identity, say: Say)
     )
 
 
-def _until_taken(
+def _tell_frame_fates(
     ear: Listener, deployment: Deployment, who: Identity, every_s: float, say: Say
 ) -> None:
     """Say what the gateway made of each frame, until one counts or it was long enough.
@@ -361,7 +361,7 @@ def _until_taken(
     )
 
 
-def _silence(board: Board, who: Identity, wait_s: float) -> str:
+def _explain_silence(board: Board, who: Identity, wait_s: float) -> str:
     """Return why a board is not heard; it is stopped for that, asked, and started again."""
     said = board.read_last_line() if hasattr(board, "read_last_line") else ""
     boards.stop_board(board)

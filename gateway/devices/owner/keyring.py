@@ -152,9 +152,9 @@ def read_key_ring(path: Path, site: str, *accepted_kinds: str) -> KeyRing:
         held = {str(row["name"]): _hold(row) for row in body["devices"]} if fits else {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as fault:
         raise OperatorFault(
-            f"the key file {path} cannot be read ({_harmless(fault)}); it must be as heatveil "
-            "wrote it, for a damaged key opens nothing. Restore it from a backup, or ask the "
-            "owner of the keys for it again"
+            f"the key file {path} cannot be read ({_describe_without_keys(fault)}); it must be as "
+            "heatveil wrote it, for a damaged key opens nothing. Restore it from a backup, or ask "
+            "the owner of the keys for it again"
         ) from fault
     if not fits:
         raise OperatorFault(
@@ -236,7 +236,7 @@ def _hold(row: Mapping[str, Any]) -> KeyChain | BootKeys:
     return BootKeys(key_id, {int(epoch): keyfile.parse_key(epochs, epoch) for epoch in epochs})
 
 
-def _harmless(fault: Exception) -> str:
+def _describe_without_keys(fault: Exception) -> str:
     """Return what is wrong, without a piece of the file: there are keys in it."""
     if isinstance(fault, OSError):
         return fault.strerror or "it cannot be opened"

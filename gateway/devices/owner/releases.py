@@ -155,10 +155,10 @@ def save_release(path: Path, signed: SignedRelease) -> None:
     manifests = {name: text(manifest) for name, manifest in signed.manifests.items()}
     body = {"holds": RELEASE, "site": signed.site, "number": signed.number}
     body |= {"blocks": [text(block) for block in signed.blocks], "manifests": manifests}
-    write_all({path: make_json_writer({**body, "check": _digest(body)})})
+    write_all({path: make_json_writer({**body, "check": _compute_digest(body)})})
 
 
-def _digest(body: Mapping[str, Any]) -> str:
+def _compute_digest(body: Mapping[str, Any]) -> str:
     """Return what shows that a file of a release was damaged; the boards trust the MACs alone."""
     rest = {name: item for name, item in body.items() if name != "check"}
     return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
@@ -180,7 +180,7 @@ def load_release(path: Path, site: str, devices: Collection[str]) -> SignedRelea
                 f"{path} holds {body['holds']!r} and must hold {RELEASE!r}; the owner's file "
                 f"stays with its owner, and what it signed is sent. {AGAIN}"
             )
-        if body["check"] != _digest(body):
+        if body["check"] != _compute_digest(body):
             raise OperatorFault(
                 f"{path} was damaged on its way; devices would refuse it, and it would take the "
                 "place of a good one at the broker. Nothing was sent. Carry it here again"
@@ -250,12 +250,12 @@ class ReleaseProgress:
         try:
             said = json.loads(message.payload)
             with self._changed:
-                self._ack(name, said) if leaf == "ack" else self._meta(name, said)
+                self._take_ack(name, said) if leaf == "ack" else self._take_meta(name, said)
                 self._changed.notify_all()
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return
 
-    def _ack(self, name: str, said: Any) -> None:
+    def _take_ack(self, name: str, said: Any) -> None:
         if said["verb"] != "update" or said["version"] != self._signed.number:
             return
         if said["taken"] is True:
@@ -264,7 +264,7 @@ class ReleaseProgress:
         else:
             self.refused[name] = escape_text(str(said["why"]))
 
-    def _meta(self, name: str, said: Any) -> None:
+    def _take_meta(self, name: str, said: Any) -> None:
         (self._trying.add if said["trial"] is True else self._trying.discard)(name)
         self.last_words[name] = escape_text(str(said.get("update") or ""))
         if said["release"] > self._signed.number:

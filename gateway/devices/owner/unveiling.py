@@ -151,7 +151,7 @@ def write_readings(
             path.unlink(missing_ok=True)
 
 
-def _sqlite(
+def _write_sqlite(
     path: Path,
     site: str,
     rows: Iterable[ExactReading],
@@ -167,7 +167,7 @@ def _sqlite(
         file.execute("COMMIT")
 
 
-def _csv(
+def _write_csv(
     path: Path,
     site: str,
     rows: Iterable[ExactReading],
@@ -184,7 +184,7 @@ def _csv(
         )
 
 
-_WRITERS = {".sqlite": _sqlite, ".csv": _csv}
+_WRITERS = {".sqlite": _write_sqlite, ".csv": _write_csv}
 
 
 RoundRange = tuple[int, int]  # the numbers of the first and the last round that is wanted
@@ -244,7 +244,7 @@ class ReportSource:
             rows = self._connection.execute(statement + "ORDER BY device, epoch, seq", rounds)
             yield from map(StoredReport._make, rows)
         except sqlite3.Error as fault:
-            raise _unread(self._path, fault) from fault
+            raise _make_unreadable_fault(self._path, fault) from fault
         if self._log is not None and self._log.exists():
             raise OperatorFault(
                 "a gateway opened the database while it was being read, so readings could be "
@@ -256,7 +256,7 @@ class ReportSource:
         try:
             rows = self._connection.execute("SELECT device, key_id, epoch FROM newest").fetchall()
         except sqlite3.Error as fault:
-            raise _unread(self._path, fault) from fault
+            raise _make_unreadable_fault(self._path, fault) from fault
         return {(row[0], row[1]): row[2] for row in rows}
 
 
@@ -274,7 +274,7 @@ def open_source(path: Path, site: str) -> Iterator[ReportSource]:
         uri = path.resolve().as_uri() + "?mode=ro" + ("&immutable=1" if idle else "")
         connection = sqlite3.connect(uri, uri=True, isolation_level=None)
     except sqlite3.Error as fault:
-        raise _unread(path, fault) from fault
+        raise _make_unreadable_fault(path, fault) from fault
     try:
         connection.text_factory = lambda text: text.decode(errors="replace")  # a forger's too
         connection.execute("PRAGMA query_only=ON")
@@ -282,7 +282,7 @@ def open_source(path: Path, site: str) -> Iterator[ReportSource]:
         _check(connection, path, site)
         yield ReportSource(connection, path, log if idle else None)
     except sqlite3.Error as fault:
-        raise _unread(path, fault) from fault
+        raise _make_unreadable_fault(path, fault) from fault
     finally:
         connection.close()
 
@@ -301,7 +301,7 @@ def _check(connection: sqlite3.Connection, path: Path, site: str) -> None:
         )
 
 
-def _unread(path: Path, fault: sqlite3.Error) -> OperatorFault:
+def _make_unreadable_fault(path: Path, fault: sqlite3.Error) -> OperatorFault:
     return OperatorFault(
         f"the database {path} cannot be read ({fault}); the frames to be opened are in the "
         "database of this deployment's gateway. Correct [site] database in the deployment file, "
@@ -386,12 +386,12 @@ class UnveilingPass:
         if key is None:
             return CLOSED
         try:
-            tables = self._tables(half, plan, device.place.sensors)
-            return _readings(half, plan, report, key, tables)
+            tables = self._find_noise_tables(half, plan, device.place.sensors)
+            return _unveil_report(half, plan, report, key, tables)
         except (ValueError, OverflowError):  # signed by the site, and no round for all that
             return UNASKED
 
-    def _tables(self, half: Any, plan: Any, sensors: int) -> Any:
+    def _find_noise_tables(self, half: Any, plan: Any, sensors: int) -> Any:
         """Return what devices of so many sensors draw this round's noise from, made once."""
         like = plan.params, sensors
         if like != self._drawn_from[0]:
@@ -399,7 +399,7 @@ class UnveilingPass:
         return self._drawn_from[1]
 
 
-def _readings(
+def _unveil_report(
     half: Any, plan: Any, report: Any, key: bytes, tables: Any
 ) -> list[ExactReading] | str:
     params, most = half.params_of(plan), (1 << (half.bits(plan) - 1)) - 1

@@ -225,7 +225,7 @@ def test_nobody_is_named_with_when_he_left(reads: str, named: bool) -> None:
     row: Any = SimpleNamespace(name="anna", quarantine=None, alarm=None, clock=None, last_s=30.0)
     last: Any = SimpleNamespace(opened_s=60.0)
 
-    said = report._devices([row], last, reads)
+    said = report._format_device_faults([row], last, reads)
 
     assert "need attention" in said
     assert ("anna" in said, "last heard" in said) == (named, named)

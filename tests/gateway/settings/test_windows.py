@@ -83,7 +83,7 @@ def test_more_readings_than_a_window_holds_are_told_with_what_they_cost(of: str)
         """Return what `check` notes of the promise."""
         own = {"privacy": {"readings": readings}, "rounds": {"every_s": 14_400}}
         site = deployment(**own) if of == "thermal" else asked_of("disk", **own)
-        found = check._sense(site, config.make_query(site))
+        found = check._judge_settings(site, config.make_query(site))
         return [one.sentence for one in found if "readings =" in one.sentence]
 
     (said,) = plan(40)
@@ -129,7 +129,7 @@ def test_what_is_spent_of_a_window_of_secure_sums_comes_back() -> None:
     rho = compute_round_rho(first.guarantee)
     whole = compute_budget_rho(first.guarantee, site.privacy.readings)
     some, all_of_it = (
-        ledger._in_words(
+        ledger._describe_ledger(
             site, Ledger(whole, (Charge(rho),) * count), rho, ledger.Charged(first, whole)
         )[0]
         for count in (1, 26)
@@ -137,7 +137,7 @@ def test_what_is_spent_of_a_window_of_secure_sums_comes_back() -> None:
 
     assert "25 more can be paid for" in some
     assert "comes back" in all_of_it
-    assert any("any 24 h" in finding.sentence for finding in check._sense(site, plan))
+    assert any("any 24 h" in finding.sentence for finding in check._judge_settings(site, plan))
 
 
 def test_rounds_that_go_on_from_one_another_have_no_window() -> None:
@@ -223,7 +223,7 @@ def test_a_site_that_is_open_by_day_shares_its_promise_among_fewer() -> None:
     def check_readings(readings: int) -> list[str]:
         """Return what `check` notes of them."""
         site = deployment(privacy={"readings": readings}, rounds=hours)
-        found = check._sense(site, config.make_query(site))
+        found = check._judge_settings(site, config.make_query(site))
         return [one.sentence for one in found if "readings =" in one.sentence]
 
     (idle,) = check_readings(26)

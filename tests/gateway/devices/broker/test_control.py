@@ -83,7 +83,7 @@ def test_answers_to_others_and_rubbish_are_not_ours(
     ]
     mine = gate.run_commands([{"command": "getClient", "username": "node-0"}])
     for rubbish in (b"", b"[]", b"{}", b'{"responses": [1]}', b'{"responses": [{}]}'):
-        gate._came(gate._link, type("Message", (), {"payload": rubbish, "token": (0, 0)}))  # type: ignore[arg-type]
+        gate._take_answers(gate._link, type("Message", (), {"payload": rubbish, "token": (0, 0)}))  # type: ignore[arg-type]
     other.close()
 
     assert told == ["Role not found"] * 3

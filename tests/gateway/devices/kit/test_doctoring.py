@@ -9,7 +9,7 @@ import pytest
 
 from edge.core.budget import Budget, Limits, unpack
 from gateway.cli.devices import change as devices
-from gateway.cli.devices.doctor import _of_state, report_board
+from gateway.cli.devices.doctor import _list_state_faults, report_board
 from gateway.cli.devices.provision import BoardJob, renew_device
 from gateway.devices import bundle
 from gateway.devices.enrol import enrol
@@ -90,7 +90,7 @@ def test_a_window_that_is_spent_is_no_fault(window: int, faults: int) -> None:
         "", *[""] * 6, True, "", "", 1, 1, 1000, 0, limits, 0, 0, 0, window=window
     )
     assert there.budget_state == "exhausted"
-    assert len(_of_state(there, None, None)) == faults
+    assert len(_list_state_faults(there, None, None)) == faults
 
 
 @pytest.mark.long

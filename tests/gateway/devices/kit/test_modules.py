@@ -249,9 +249,9 @@ def test_a_board_with_a_romfs_partition_runs_its_modules_in_place(
 class WithFrozen(StandInBoard):
     """A stand-in whose firmware has edge in it: looked for after its flash, as on a board."""
 
-    def _environment(self) -> dict[str, str]:
+    def _make_environment(self) -> dict[str, str]:
         firmware = self._folder.with_suffix(".firmware")
-        return super()._environment() | {"MICROPYPATH": f".:.frozen:{firmware}"}
+        return super()._make_environment() | {"MICROPYPATH": f".:.frozen:{firmware}"}
 
 
 @pytest.mark.long
