@@ -116,11 +116,11 @@ def bound_changes(many: Past, certificate: Certificate) -> Floats:
             f"and positive, each of {sensors} sensors: only then does it prove what a path can "
             "change. Make it anew from the room."
         )
-    metrics = _metrics(ellipsoids)
+    metrics = _compute_metrics(ellipsoids)
     sums = np.zeros(len(until))
     for knot, weight in zip(many.knots, many.weights.tolist(), strict=True):
         group = min(int(np.searchsorted(until, knot.nth)), len(until) - 1)
-        sums[group] += weight * _longest(knot, metrics[group])[0]
+        sums[group] += weight * _find_longest_changes(knot, metrics[group])[0]
     felt = sums > 0
     total = float(shares[felt].sum())
     shape = np.einsum("g,gij->ij", np.square(sums[felt]) / shares[felt], ellipsoids[felt])
@@ -160,7 +160,7 @@ class _Known:
 
     def __init__(self, many: Past) -> None:
         plain = np.eye(many.knots[0].felt.shape[1])
-        found = [_longest(knot, plain) for knot in many.knots]
+        found = [_find_longest_changes(knot, plain) for knot in many.knots]
         felt = [at for at, (longest, _) in enumerate(found) if longest > 0]
         self.knots = [many.knots[at] for at in felt]
         self.weights = many.weights[felt]
@@ -177,7 +177,7 @@ class _Known:
             changes.append(some[np.square(some).sum(axis=1) >= (_LIKELY * longest) ** 2])
         self.changes = np.concatenate([np.zeros((0, len(plain))), *changes])
         self.knot = np.repeat(np.arange(len(felt)), [len(some) for some in changes])
-        self.odds = self._odds(np.ones(len(self.knot)))
+        self.odds = self._normalise_odds(np.ones(len(self.knot)))
         self.sums = np.bincount(self.group, weights=share)
 
     def around(self, spread: Floats) -> Floats:
@@ -193,7 +193,7 @@ class _Known:
         ellipsoids = inverse @ inner @ inverse
         ellipsoids /= np.trace(ellipsoids, axis1=1, axis2=2)[:, None, None]
         ellipsoids = (ellipsoids + np.swapaxes(ellipsoids, 1, 2)) / 2
-        metrics = _metrics(ellipsoids)
+        metrics = _compute_metrics(ellipsoids)
         square = np.empty(len(self.knot))
         for it in range(self.groups):
             square[group == it] = np.square(self.changes[group == it] @ metrics[it]).sum(axis=1)
@@ -201,28 +201,28 @@ class _Known:
         np.maximum.at(most, self.knot, square)
         self.longest = np.sqrt(most)
         self.sums = np.bincount(self.group, weights=self.weights * self.longest)
-        self.odds = self._odds(self.odds * square)
+        self.odds = self._normalise_odds(self.odds * square)
         return ellipsoids
 
     def look(self, ellipsoids: Floats) -> None:
         """Take in what sticks out of these, of all places."""
-        metrics = _metrics(ellipsoids)
+        metrics = _compute_metrics(ellipsoids)
         for nth, knot in enumerate(self.knots):
             metric = metrics[self.group[nth]]
-            found = _longest(knot, metric)[1]
+            found = _find_longest_changes(knot, metric)[1]
             out = np.square(found).sum(axis=1) > (1.003 * self.longest[nth]) ** 2
             count = int(np.count_nonzero(out))
             self.changes = np.concatenate([self.changes, found[out] @ np.linalg.inv(metric)])
             self.knot = np.concatenate([self.knot, np.full(count, nth)])
             self.odds = np.concatenate([self.odds, np.full(count, 0.02)])
-        self.odds = self._odds(self.odds)
+        self.odds = self._normalise_odds(self.odds)
 
-    def _odds(self, weights: Floats) -> Floats:
+    def _normalise_odds(self, weights: Floats) -> Floats:
         """Return weights that add up to one in each lag."""
         return np.asarray(weights / np.bincount(self.knot, weights=weights)[self.knot])
 
 
-def _longest(knot: Knot, metric: Floats) -> tuple[float, Floats]:
+def _find_longest_changes(knot: Knot, metric: Floats) -> tuple[float, Floats]:
     """Return the longest change by a metre in a lag, and the longest in each square.
 
     Both are measured by this metric: a change d counts as d @ metric.
@@ -232,7 +232,7 @@ def _longest(knot: Knot, metric: Floats) -> tuple[float, Floats]:
     return float(np.sqrt(square.max())), changes
 
 
-def _metrics(ellipsoids: Floats) -> Floats:
+def _compute_metrics(ellipsoids: Floats) -> Floats:
     """Return by what a change is multiplied for its length to be sqrt(d' E^-1 d)."""
     return np.swapaxes(np.linalg.inv(np.linalg.cholesky(ellipsoids)), 1, 2)
 

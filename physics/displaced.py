@@ -105,7 +105,7 @@ def build_floor(
     squares = np.floor(nodes_m[corners[:, 0]] / _BLOCK_M + 1e-9).astype(np.intp)
     block = np.unique(squares, axis=0, return_inverse=True)[1].ravel()
     order = np.argsort(block, kind="stable")  # so that each square's cells stand together
-    walls = None if through_m is None else _across(nodes_m, corners, through_m, size_m)
+    walls = None if through_m is None else _find_wall_pairs(nodes_m, corners, through_m, size_m)
     return Floor(corners[order], pitch_m[order], table, block[order], walls)
 
 
@@ -157,7 +157,7 @@ def build_lags(
     rest: list[Displaced] = []
 
     def kept(nth: int, here: Floor, felt: Floats) -> Knot:
-        knot = Knot(nth, here, felt, _most(here, felt, far_m))
+        knot = Knot(nth, here, felt, _bound_lag_change(here, felt, far_m))
         knots.append(knot)
         weights[nth] = 1.0
         return knot
@@ -174,7 +174,7 @@ def build_lags(
             it - a * first.felt - b * last.felt
             for it, a, b in zip(fields, *shares.tolist(), strict=True)
         ]
-        longest = sum(float(_norms(it).max()) for it in off)
+        longest = sum(float(_compute_norms(it).max()) for it in off)
         line = (len(fields) + 1) * (first.most.joint[0] + last.most.joint[0]) / 2
         if 2 * longest > _LOOSE * line:
             half = len(fields) // 2
@@ -226,7 +226,7 @@ def _check(fields: Iterable[Floats], here: Floor) -> Iterator[Floats]:
         yield felt
 
 
-def _most(here: Floor, felt: Floats, far_m: Sequence[float]) -> Displaced:
+def _bound_lag_change(here: Floor, felt: Floats, far_m: Sequence[float]) -> Displaced:
     """Return what a lag changes: by displacements, nowhere more than anywhere in the room."""
     nodes = here.table @ felt
     edges = compute_edge_slopes(here, nodes)
@@ -238,7 +238,7 @@ def _most(here: Floor, felt: Floats, far_m: Sequence[float]) -> Displaced:
     joint, each = far * slope, far[:, None] * rows
     if here.across is not None:
         gaps, change = here.across.gap_m, nodes[here.across.one] - nodes[here.across.other]
-        length, sizes = _norms(change), np.abs(change)
+        length, sizes = _compute_norms(change), np.abs(change)
         for distance, by in enumerate(far_m):
             through = gaps <= by + 1e-9
             if by > here.across.far_m * (1 + _SLACK):
@@ -249,11 +249,11 @@ def _most(here: Floor, felt: Floats, far_m: Sequence[float]) -> Displaced:
                 more = (left[:, None] * rows + sizes[through]).max(axis=0)
                 each[distance] = np.maximum(each[distance], more)
     middle = (nodes.max(axis=0) + nodes.min(axis=0)) / 2
-    whole = 2 * float(_norms(nodes - middle).max())
+    whole = 2 * float(_compute_norms(nodes - middle).max())
     return Displaced(
         np.minimum(joint, whole),
         np.minimum(each, np.ptp(nodes, axis=0)),
-        float(_norms(nodes).max()),
+        float(_compute_norms(nodes).max()),
         np.abs(nodes).max(axis=0),
     )
 
@@ -312,11 +312,11 @@ def compute_edge_slopes(here: Floor, nodes: Floats) -> tuple[Floats, Floats]:
     return wide, deep
 
 
-def _norms(felt: Floats) -> Floats:
+def _compute_norms(felt: Floats) -> Floats:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", felt, felt)))
 
 
-def _across(
+def _find_wall_pairs(
     nodes_m: Floats, corners: Indices, through_m: float, size_m: tuple[float, float]
 ) -> Across:
     """Return the pairs of nodes at walls that a straight way of such a length may join.

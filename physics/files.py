@@ -94,7 +94,7 @@ def read_sources(
     """
     with _open_table(path, _HEADERS, "sources") as (header, lines):
         lengths = np.broadcast_to(np.asarray(length_m, dtype=float), len(header) - 1).tolist()
-        rows = parse_lines(path, lines, lambda words: _source(words, header, lengths))
+        rows = parse_lines(path, lines, lambda words: _parse_source(words, header, lengths))
     table = np.array(rows, dtype=float).reshape(len(rows), len(header))
     if not (table[:, -1] > 0).any():  # no sum, which may overflow
         raise ValueError(
@@ -123,9 +123,9 @@ def _open_table(
                 )
             yield header, lines
     except UnicodeDecodeError as error:  # which is a ValueError, too
-        raise _unreadable(path, error, f"a text file of {what}") from error
+        raise _make_unreadable_fault(path, error, f"a text file of {what}") from error
     except (OSError, csv.Error) as error:
-        raise _unreadable(path, error, f"a text file of {what}") from error
+        raise _make_unreadable_fault(path, error, f"a text file of {what}") from error
 
 
 def read_frames(path: str | Path, clip: str | None = None) -> NDArray[np.int64]:
@@ -149,7 +149,9 @@ def read_frames(path: str | Path, clip: str | None = None) -> NDArray[np.int64]:
                 name = names[0] if clip is None and len(names) == 1 else clip
                 frames = archive[name] if name in names else None
     except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise _unreadable(path, error, "an .npz archive of whole-number arrays") from error
+        raise _make_unreadable_fault(
+            path, error, "an .npz archive of whole-number arrays"
+        ) from error
     if frames is None:
         asked = "is to be played without a clip" if clip is None else f"has no clip {clip!r}"
         raise ValueError(
@@ -165,12 +167,12 @@ def read_frames(path: str | Path, clip: str | None = None) -> NDArray[np.int64]:
     return np.asarray(frames, dtype=np.int64)
 
 
-def _source(words: list[str], header: list[str], lengths: list[float]) -> list[float]:
+def _parse_source(words: list[str], header: list[str], lengths: list[float]) -> list[float]:
     """Return the numbers of one row, or raise what is wrong with it."""
-    _complete(words, header)
+    _check_row_length(words, header)
     numbers = []
     for name, word, most in zip(header, words, [*lengths, math.inf], strict=True):
-        number = _number(word)
+        number = _parse_number(word)
         if not (0 <= number <= most and number < math.inf):
             need = "nought or more" if name == "intensity" else f"from 0 to {most:g}"
             why = "a source only warms" if name == "intensity" else "the room ends there"
@@ -182,7 +184,7 @@ def _source(words: list[str], header: list[str], lengths: list[float]) -> list[f
     return numbers
 
 
-def _complete(words: list[str], header: list[str]) -> None:
+def _check_row_length(words: list[str], header: list[str]) -> None:
     if len(words) != len(header):
         mend = "Complete the row"
         if len(words) > len(header):
@@ -193,14 +195,14 @@ def _complete(words: list[str], header: list[str]) -> None:
         )
 
 
-def _number(word: str) -> float:
+def _parse_number(word: str) -> float:
     try:
         return float(word)
     except ValueError:
         return math.nan
 
 
-def _unreadable(path: str | Path, error: Exception, need: str) -> ValueError:
+def _make_unreadable_fault(path: str | Path, error: Exception, need: str) -> ValueError:
     why = getattr(error, "strerror", None) or str(error)
     return ValueError(
         f"{path} cannot be read ({why}) but {need} is needed, for it says what there is to "
@@ -251,7 +253,7 @@ def read_points(path: str | Path) -> Points:
     except (ValueError, OverflowError):
         # Once more, line by line, to say what is wrong with which.
         with _open_table(path, _POINTS_HEADERS, "points") as (header, lines):
-            parse_lines(path, lines, lambda words: _point(words, header))
+            parse_lines(path, lines, lambda words: _parse_point(words, header))
         raise
     if not len(found.users):
         raise ValueError(
@@ -299,11 +301,11 @@ def _read_columns(path: str | Path) -> Points:
     whose = np.frombuffer(users, dtype=np.int64)
     table = np.frombuffer(numbers).reshape(len(whose), -1 if len(whose) else 2)
     weights = table[:, 2] if table.shape[1] > 2 else np.broadcast_to(1.0, len(table))
-    places = _flatten(path, table[:, :2]) if header[1] == _EARTH[1] else table[:, :2]
+    places = _project_degrees(path, table[:, :2]) if header[1] == _EARTH[1] else table[:, :2]
     return Points(_number_users(whose), places, weights)
 
 
-def _flatten(path: str | Path, degrees: Floats) -> Floats:
+def _project_degrees(path: str | Path, degrees: Floats) -> Floats:
     """Return metres east and south of the corner of all points, by a Mercator between them.
 
     Raises:
@@ -351,9 +353,9 @@ def _number_users(whose: NDArray[np.int64]) -> NDArray[np.int64]:
     return number[user]
 
 
-def _point(words: list[str], header: list[str]) -> list[float]:
+def _parse_point(words: list[str], header: list[str]) -> list[float]:
     """Return x, y and weight of one row, or raise what is wrong with it."""
-    _complete(words, header)
+    _check_row_length(words, header)
     if not words[0]:
         raise ValueError(
             "the user is missing but each point must be somebody's, for what is promised is "
@@ -361,7 +363,7 @@ def _point(words: list[str], header: list[str]) -> list[float]:
         )
     found = []
     for name, word in zip(header[1:], words[1:], strict=True):
-        number = _number(word)
+        number = _parse_number(word)
         if not math.isfinite(number) or (name == "weight" and number < 0):
             need = "nought or more" if name == "weight" else "of either sign"
             raise ValueError(

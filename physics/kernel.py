@@ -248,10 +248,12 @@ def list_moves(
             "apart, so there is nothing to hide. Ask for a whole number from 1 to "
             f"{max(columns, rows) - 1}, or make the grid finer."
         )
-    return _differences(matrix.reshape(-1, rows, columns), steps, mirrored)
+    return _yield_differences(matrix.reshape(-1, rows, columns), steps, mirrored)
 
 
-def _differences(matrix: Floats, steps: list[tuple[int, int]], mirrored: bool) -> Iterator[Floats]:
+def _yield_differences(
+    matrix: Floats, steps: list[tuple[int, int]], mirrored: bool
+) -> Iterator[Floats]:
     _, rows, columns = matrix.shape
     for right, down in steps:
         left = max(0, -right)
@@ -342,7 +344,10 @@ def split_axes(
     Raises:
         ValueError: positions that are not finite or of the wrong shape, or axes that disagree.
     """
-    sources, sensors = _positions("sources_m", sources_m), _positions("sensors_m", sensors_m)
+    sources, sensors = (
+        _check_positions("sources_m", sources_m),
+        _check_positions("sensors_m", sensors_m),
+    )
     lengths = np.atleast_1d(np.asarray(length_m, dtype=float))
     axes = sources.shape[1]
     if sensors.shape[1] != axes or lengths.shape not in ((1,), (axes,)):
@@ -354,7 +359,7 @@ def split_axes(
     return sources, sensors, np.broadcast_to(lengths, axes)
 
 
-def _positions(name: str, places_m: ArrayLike) -> Floats:
+def _check_positions(name: str, places_m: ArrayLike) -> Floats:
     """Return the positions as (places, axes), whatever the number of axes."""
     places = np.asarray(places_m, dtype=float)
     if places.ndim not in (1, 2) or (places.ndim == 2 and places.shape[1] not in (1, 2, 3)):

@@ -33,7 +33,7 @@ def cell_places(grid: Grid) -> Floats:
     >>> cell_places(Grid((2, 1), 500))
     array([0.25, 0.75])
     """
-    return sensor_places(_shape(grid)[: 1 + is_plane(grid)], grid)
+    return sensor_places(_check_shape(grid)[: 1 + is_plane(grid)], grid)
 
 
 def sensor_places(shape: Sequence[int], grid: Grid) -> Floats:
@@ -57,13 +57,13 @@ def sensor_places(shape: Sequence[int], grid: Grid) -> Floats:
         counts = counts[:1]
     if len(counts) != 1 + is_plane(grid):
         raise ValueError(
-            f"the sensors are {counts} but a grid of {_shape(grid)} cells needs "
+            f"the sensors are {counts} but a grid of {_check_shape(grid)} cells needs "
             f"{1 + is_plane(grid)} count(s), one for each of its axes, or the places have no "
             "meaning. Write (50,) along a line and (8, 8) over a plane."
         )
     lengths = np.atleast_1d(length_m(grid))
     axes = [
-        length * _even(count, paper=grid.cell_mm == 0)
+        length * _spread_evenly(count, paper=grid.cell_mm == 0)
         for count, length in zip(counts, lengths, strict=True)
     ]
     if len(axes) == 1:
@@ -78,7 +78,7 @@ def length_m(grid: Grid) -> float | tuple[float, float]:
     >>> length_m(Grid((40, 30), 100))
     (4.0, 3.0)
     """
-    columns, rows = _shape(grid)
+    columns, rows = _check_shape(grid)
     if grid.cell_mm == 0:
         return (1.0, 1.0) if is_plane(grid) else 1.0
     if is_plane(grid):
@@ -88,7 +88,7 @@ def length_m(grid: Grid) -> float | tuple[float, float]:
 
 def is_plane(grid: Grid) -> bool:
     """Return whether the grid has two axes: a line of n cells has the shape (n, 1)."""
-    return bool(_shape(grid)[1] != 1)
+    return bool(_check_shape(grid)[1] != 1)
 
 
 def nearest_cells(places: Floats, grid: Grid) -> NDArray[np.int64]:
@@ -101,7 +101,7 @@ def nearest_cells(places: Floats, grid: Grid) -> NDArray[np.int64]:
         ValueError: places with another number of axes than the grid's, or outside it.
     """
     axes = places.reshape(len(places), -1)
-    shape = _shape(grid)[: 1 + is_plane(grid)]
+    shape = _check_shape(grid)[: 1 + is_plane(grid)]
     if axes.shape[1] != len(shape):
         raise ValueError(
             f"the places have {axes.shape[1]} coordinate(s) but the grid has {len(shape)} "
@@ -122,7 +122,7 @@ def nearest_cells(places: Floats, grid: Grid) -> NDArray[np.int64]:
     return np.asarray(column_row @ np.array([1, shape[0]][: len(shape)]))
 
 
-def _even(count: int, paper: bool) -> Floats:
+def _spread_evenly(count: int, paper: bool) -> Floats:
     if count < 1:
         raise ValueError(
             f"{count} places were asked for along one axis but there must be at least one, "
@@ -131,7 +131,7 @@ def _even(count: int, paper: bool) -> Floats:
     return (np.arange(1, count + 1) - (0.0 if paper else 0.5)) / count
 
 
-def _shape(grid: Grid) -> tuple[int, int]:
+def _check_shape(grid: Grid) -> tuple[int, int]:
     columns, rows = grid.shape
     if columns < 1 or rows < 1 or grid.cell_mm < 0:
         raise ValueError(

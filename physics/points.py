@@ -33,7 +33,7 @@ def normal(n: int, world: np.random.Generator) -> Floats:
 
     Source: Section VII-A, "Normal(0, 0, 1, 1, 0.5)", with n = 300 000.
     """
-    return _unit(_hill(_count(n), 0.5, world), _NORMAL)
+    return _scale_to_unit(_draw_hill(_check_count(n), 0.5, world), _NORMAL)
 
 
 def szipf(n: int, world: np.random.Generator) -> Floats:
@@ -47,7 +47,7 @@ def szipf(n: int, world: np.random.Generator) -> Floats:
     Differs from the paper:
     1. It calls the formula a cumulative function; it falls and is 1.44 at 0, so it is the density.
     """
-    return np.minimum(np.exp2(world.random((_count(n), 2))) - 1.0, _BELOW_ONE)
+    return np.minimum(np.exp2(world.random((_check_count(n), 2))) - 1.0, _BELOW_ONE)
 
 
 def mnormal(n: int, world: np.random.Generator) -> Floats:
@@ -66,12 +66,12 @@ def mnormal(n: int, world: np.random.Generator) -> Floats:
        from beyond -4.35 to beyond 6.35. Others would do as well, so the numbers of this set
        can be compared with each other and not with the paper's.
     """
-    sizes = [(_count(n) + 2 - part) // 3 for part in range(3)]
+    sizes = [(_check_count(n) + 2 - part) // 3 for part in range(3)]
     hills = [
-        centre + _hill(size, correlation, world)
+        centre + _draw_hill(size, correlation, world)
         for size, (centre, correlation) in zip(sizes, _PARTS, strict=True)
     ]
-    return _unit(np.concatenate(hills), _MNORMAL)
+    return _scale_to_unit(np.concatenate(hills), _MNORMAL)
 
 
 def find_cells(points: Floats, grid: Grid) -> NDArray[np.int64]:
@@ -122,19 +122,19 @@ def histogram(points: Floats, grid: Grid) -> NDArray[np.int64]:
     return counts.reshape(rows, columns)
 
 
-def _hill(n: int, correlation: float, world: np.random.Generator) -> Floats:
+def _draw_hill(n: int, correlation: float, world: np.random.Generator) -> Floats:
     """Return n points of means 0 and variances 1, (n, 2)."""
     x, y = world.standard_normal((2, n))
     return np.stack([x, correlation * x + math.sqrt(1 - correlation**2) * y], axis=1)
 
 
-def _unit(points: Floats, square: tuple[float, float]) -> Floats:
+def _scale_to_unit(points: Floats, square: tuple[float, float]) -> Floats:
     """Return the points on the unit square, those outside moved to its border."""
     low, side = square
     return np.asarray(np.clip((points - low) / side, 0.0, _BELOW_ONE))
 
 
-def _count(n: int) -> int:
+def _check_count(n: int) -> int:
     if n < 0 or n % 1:
         raise ValueError(
             f"{n} points were asked for but it must be a whole number from 0, for a point is "

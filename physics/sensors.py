@@ -68,7 +68,7 @@ class PointSensors:
                 f"there are temperatures of shape {truth.shape} but {len(self.places_m)} "
                 "sensors, each of which sees exactly one. Is the operator made for them?"
             )
-        _finite(truth)
+        _check_finite(truth)
         if (truth < -_ROUNDING * np.abs(truth).max(initial=0)).any():
             sensor = int(truth.argmin())
             raise ValueError(
@@ -121,17 +121,19 @@ def to_grains(
     (4,)
     """
     readings = np.asarray(temperatures, dtype=float).reshape(-1)
-    _finite(readings)
+    _check_finite(readings)
     if step is None:
-        return tuple(_grain(count.as_integer_ratio(), exponent) for count in readings.tolist())
+        return tuple(
+            _round_to_grain(count.as_integer_ratio(), exponent) for count in readings.tolist()
+        )
     seen = [Fraction(kelvin) for kelvin in readings.tolist()]
     if behind:
-        seen = [_nearest(kelvin / behind) * behind for kelvin in seen]
-    counts = [_nearest(kelvin / step) * step for kelvin in seen]
-    return tuple(_grain(count.as_integer_ratio(), exponent) for count in counts)
+        seen = [_round_half_up(kelvin / behind) * behind for kelvin in seen]
+    counts = [_round_half_up(kelvin / step) * step for kelvin in seen]
+    return tuple(_round_to_grain(count.as_integer_ratio(), exponent) for count in counts)
 
 
-def _grain(ratio: tuple[int, int], exponent: int) -> int:
+def _round_to_grain(ratio: tuple[int, int], exponent: int) -> int:
     """Return the whole grain of 2**-exponent that is nearest to num/den, a tie upwards."""
     num, den = ratio
     if exponent >= 0:
@@ -141,11 +143,11 @@ def _grain(ratio: tuple[int, int], exponent: int) -> int:
     return (2 * num + den) // (2 * den)
 
 
-def _nearest(number: Fraction) -> int:
+def _round_half_up(number: Fraction) -> int:
     return math.floor(number + Fraction(1, 2))
 
 
-def _finite(readings: Floats) -> None:
+def _check_finite(readings: Floats) -> None:
     broken = np.flatnonzero(~np.isfinite(readings))
     if len(broken):
         raise ValueError(

@@ -161,7 +161,7 @@ def audit(
     tasks = list_tasks(mechanisms, layers, effort.own)
     found = dict(_run_all(tasks, effort, told))
     claims = [claim for place in range(len(tasks)) for claim in found[place].claims]
-    return [*claims, *_of_the_whole(tasks, found, mechanisms, layers, claims, effort)]
+    return [*claims, *_claim_whole_audit(tasks, found, mechanisms, layers, claims, effort)]
 
 
 def list_tasks(
@@ -177,7 +177,7 @@ def list_tasks(
         for layer in layers
         if layer.concerns(own)
         for mechanism in (mechanisms if layer.each else [None])
-        if mechanism is None or _concerns(layer, mechanism)
+        if mechanism is None or _is_applicable(layer, mechanism)
     ]
 
 
@@ -212,7 +212,7 @@ def run_layer(layer: Layer, mechanism: Mechanism | None, effort: Effort) -> Done
     return Done(tuple(claims), frozenset(called))
 
 
-def _concerns(layer: Layer, mechanism: Mechanism) -> bool:
+def _is_applicable(layer: Layer, mechanism: Mechanism) -> bool:
     return mechanism.subject is not None and mechanism.subject.KIND in layer.kinds
 
 
@@ -275,7 +275,7 @@ def _watch(mechanism: Mechanism, called: set[str]) -> Mechanism:
     return replace(mechanism, plan=plan, report=report, release=release, recover=recover)
 
 
-def _of_the_whole(
+def _claim_whole_audit(
     tasks: Sequence[tuple[Layer, Mechanism | None]],
     found: dict[int, Done],
     mechanisms: Sequence[Mechanism],

@@ -75,7 +75,7 @@ def format_table(claims: Sequence[Claim]) -> list[str]:
     return [
         f"| {' | '.join(names)} |",
         f"|{' --- |' * len(names)}",
-        *(_line(row, facts) for row in group_by_promise(claims)),
+        *(_format_row(row, facts) for row in group_by_promise(claims)),
     ]
 
 
@@ -84,7 +84,7 @@ def escape_cell(words: str) -> str:
     return " ".join(words.replace("|", "\\|").split())
 
 
-def _line(row: Row, facts: bool) -> str:
+def _format_row(row: Row, facts: bool) -> str:
     claim = row.claims[row.worst]
     alike = sum(one.holds == claim.holds for one in row.claims)
     words = f"{row.promise} ({claim.detail.strip('; ')})" if claim.detail else row.promise
@@ -123,7 +123,7 @@ def to_object(
     """Return the whole audit for JSON."""
     return {
         "audit": "heatveil",
-        "version": _version(),
+        "version": _find_version(),
         "holds": all(claim.holds for claim in claims),
         "effort": "full" if effort.full else "quick",
         "seed": effort.seed,
@@ -145,11 +145,11 @@ def format_page(
         "",
         f"**{describe_verdict(claims)}**",
         "",
-        *_subject(claims, effort, seconds, rooms),
+        *_format_subject(claims, effort, seconds, rooms),
         *_list_failed(claims),
-        *_contents(claims, layers),
+        *_format_contents(claims, layers),
         "",
-        *_reading(claims),
+        *_explain_tables(claims),
     ]
     for layer in [*layers, WHOLE]:
         ours = [claim for claim in claims if claim.layer == layer]
@@ -174,18 +174,18 @@ def describe_verdict(claims: Sequence[Claim]) -> str:
     return describe_outcome(claims)
 
 
-def _version() -> str:
+def _find_version() -> str:
     try:
         return version("heatveil")
     except PackageNotFoundError:
         return "that is not installed"
 
 
-def _subject(
+def _format_subject(
     claims: Sequence[Claim], effort: Effort, seconds: float, rooms: Sequence[str]
 ) -> Iterator[str]:
     mechanisms = ", ".join(dict.fromkeys(claim.mechanism for claim in claims if claim.mechanism))
-    yield f"- Audited: heatveil {_version()}, mechanism {mechanisms or 'none'}"
+    yield f"- Audited: heatveil {_find_version()}, mechanism {mechanisms or 'none'}"
     if rooms:
         yield f"- Rooms: {'; '.join(rooms)}"
     how = "full" if effort.full else "quick (`--full` looks longer)"
@@ -215,7 +215,7 @@ def _list_failed(claims: Sequence[Claim]) -> Iterator[str]:
     yield ""
 
 
-def _contents(claims: Sequence[Claim], layers: Sequence[str]) -> Iterator[str]:
+def _format_contents(claims: Sequence[Claim], layers: Sequence[str]) -> Iterator[str]:
     about = {layer.name: layer.about for layer in LAYERS}
     yield from ("| layer | the danger | claims that hold | s |", "| --- | --- | --- | --- |")
     for layer in layers:
@@ -226,7 +226,7 @@ def _contents(claims: Sequence[Claim], layers: Sequence[str]) -> Iterator[str]:
         yield f"| [{layer}](#{layer}) | {about.get(layer, '')} | {count} | {took:.1f} |"
 
 
-def _reading(claims: Sequence[Claim]) -> Iterator[str]:
+def _explain_tables(claims: Sequence[Claim]) -> Iterator[str]:
     chance = [claim for claim in claims if claim.alpha]
     yield (
         "How to read the tables: *promised* is the limit, *measured* what was found, and *proven* "

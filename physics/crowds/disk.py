@@ -103,7 +103,7 @@ def report_many(round: Round, cells: ArrayLike, world: np.random.Generator) -> W
     law = make_footprint(round)
     columns, rows = round.grid.shape
     at = check_cells(cells, columns * rows)
-    extra, jump, home, places = _laid_out(law, columns, rows)
+    extra, jump, home, places = _lay_out_footprint(law, columns, rows)
     rising = np.cumsum(extra)
     spare = int(rising[-1])
     answers = np.empty(len(at), np.int64)
@@ -136,7 +136,7 @@ def count_many(round: Round, histogram: ArrayLike, world: np.random.Generator) -
     law = make_footprint(round)
     columns, rows = round.grid.shape
     users = check_histogram(histogram, (rows, columns)).ravel()
-    extra, jump, home, places = _laid_out(law, columns, rows)
+    extra, jump, home, places = _lay_out_footprint(law, columns, rows)
     if users.sum() < _ENTRY * np.count_nonzero(users) * len(extra):
         answers = report_many(round, np.repeat(np.arange(users.size), users), world)
         return np.bincount(answers, minlength=law.domain.size).reshape(law.domain.shape)
@@ -154,7 +154,9 @@ def count_many(round: Round, histogram: ArrayLike, world: np.random.Generator) -
     return counts.reshape(law.domain.shape)
 
 
-def _laid_out(law: Footprint, columns: int, rows: int) -> tuple[Whole, Whole, Whole, Whole]:
+def _lay_out_footprint(
+    law: Footprint, columns: int, rows: int
+) -> tuple[Whole, Whole, Whole, Whole]:
     """Return what each step weighs above far, the steps, where cells stand, the domain; flat."""
     wide = law.domain.shape[1]
     reach_y, reach_x = law.reach

@@ -39,8 +39,8 @@ def draw_noise_sums(length: int, parts: int, divisor: int, num: int, den: int, r
     found = np.zeros(length, dtype=np.int64)
     if whole:
         bits = _Bits(rng)
-        found += _geometric(length, whole, num, den, bits, rng)
-        found -= _geometric(length, whole, num, den, bits, rng)
+        found += _draw_geometric_sums(length, whole, num, den, bits, rng)
+        found -= _draw_geometric_sums(length, whole, num, den, bits, rng)
     if rest:
         found += np.array(
             shares.draw_shares(length, divisor, num, den, rng, pieces=rest), dtype=np.int64
@@ -60,7 +60,9 @@ class _Bits:
         return np.frombuffer(hashlib.shake_256(seed).digest(8 * count), dtype=np.uint64)
 
 
-def _geometric(length: int, many: int, num: int, den: int, bits: _Bits, rng: Any) -> Whole:
+def _draw_geometric_sums(
+    length: int, many: int, num: int, den: int, bits: _Bits, rng: Any
+) -> Whole:
     """Return sums of so many independent geometric numbers."""
     digits = 0
     while num << digits < _RARE * den:
@@ -70,17 +72,17 @@ def _geometric(length: int, many: int, num: int, den: int, bits: _Bits, rng: Any
         some = min(many, _AT_ONCE)
         many -= some
         for digit in range(digits):
-            found += _binomial(length, some, num << digit, den, True, bits) << digit
-        tails = _binomial(length, some, num << digits, den, False, bits)
+            found += _draw_binomials(length, some, num << digit, den, True, bits) << digit
+        tails = _draw_binomials(length, some, num << digits, den, False, bits)
         for place in np.flatnonzero(tails):
             for _ in range(int(tails[place])):
                 found[place] += (1 + noise.geometric(num << digits, den, rng)) << digits
     return found
 
 
-def _binomial(length: int, many: int, num: int, den: int, odds: bool, bits: _Bits) -> Whole:
+def _draw_binomials(length: int, many: int, num: int, den: int, odds: bool, bits: _Bits) -> Whole:
     """Return binomial numbers, of probability w / (1 + w) or w, w = exp(-num/den)."""
-    low, high = _bounds(many, num, den, odds, 64)
+    low, high = _bound_binomial_cdf(many, num, den, odds, 64)
     words = bits.words(length)
     # How many cumulated chances lie at or below the word; one that lies within it is not decided.
     found = np.searchsorted(np.array(low, dtype=np.uint64), words, side="right")
@@ -92,14 +94,14 @@ def _binomial(length: int, many: int, num: int, den: int, odds: bool, bits: _Bit
         while at != least:
             width += 64
             value = value << 64 | int(bits.words(1)[0])
-            more, less = _bounds(many, num, den, odds, width)
+            more, less = _bound_binomial_cdf(many, num, den, odds, width)
             at, least = bisect_right(more, value), bisect_right(less, value)
         found[place] = at
     return found.astype(np.int64)
 
 
 @lru_cache(maxsize=256)
-def _bounds(
+def _bound_binomial_cdf(
     many: int, num: int, den: int, odds: bool, width: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the chances of none, of up to one, and so on, times 2**width, from two sides.

@@ -29,12 +29,12 @@ def compute_inner_conductance(medium: Medium) -> tuple[Floats, ...]:
     """
     faces = []
     for axis in range(len(medium.shape)):
-        half = _half(medium, axis)
+        half = _compute_half_resistance(medium, axis)
         across = len(medium.shape) - 1 - axis
         near = np.delete(half, -1, axis=across)
         far = np.delete(half, 0, axis=across)
         more = medium.resistance[axis] if medium.resistance else 0.0
-        faces.append(_area_m2(medium, axis) / (near + far + more))
+        faces.append(_compute_face_area_m2(medium, axis) / (near + far + more))
     return tuple(faces)
 
 
@@ -46,7 +46,7 @@ def compute_outer_conductance(medium: Medium) -> tuple[tuple[Floats, Floats], ..
     """
     pairs = []
     for axis, films in enumerate(medium.films):
-        half, area = _half(medium, axis), _area_m2(medium, axis)
+        half, area = _compute_half_resistance(medium, axis), _compute_face_area_m2(medium, axis)
         across = len(medium.shape) - 1 - axis
         area = area if np.ndim(area) == 0 else np.take(area, 0, axis=across)
         with np.errstate(divide="ignore"):
@@ -68,13 +68,13 @@ def index_side(medium: Medium, axis: int, end: int) -> Places:
     return (..., *places)
 
 
-def _half(medium: Medium, axis: int) -> Floats:
+def _compute_half_resistance(medium: Medium, axis: int) -> Floats:
     """Return the resistance of half a cell, m2 K/W; infinite where nothing conducts."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(medium.find_width(axis) / 2 / medium.conductivity)
 
 
-def _area_m2(medium: Medium, axis: int) -> Any:
+def _compute_face_area_m2(medium: Medium, axis: int) -> Any:
     # Of a face across the axis: one number, or of a shape with one along it.
     others = [medium.find_width(it) for it in range(len(medium.cell_m)) if it != axis]
     area = math.prod(others) * medium.beyond

@@ -117,12 +117,12 @@ def fingerprint(medium: Medium) -> str:
     parts = (*medium.cell_m, *medium.resistance)
     for part in (*map(np.asarray, parts), medium.conductivity, medium.capacity, medium.loss):
         hasher.update(repr(part.shape).encode())
-        hasher.update(_bytes(part))
+        hasher.update(_pack_floats(part))
     for axis, pair in enumerate(medium.films):
         for film in pair:
-            hasher.update(_bytes(np.broadcast_to(film, medium.find_side_shape(axis))))
+            hasher.update(_pack_floats(np.broadcast_to(film, medium.find_side_shape(axis))))
     return hasher.hexdigest()
 
 
-def _bytes(part: Floats) -> bytes:
+def _pack_floats(part: Floats) -> bytes:
     return np.ascontiguousarray(part, dtype="<f8").tobytes()

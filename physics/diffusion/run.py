@@ -76,8 +76,8 @@ def advance(prepared: Prepared, before: Floats, drive: Drive) -> tuple[Floats, B
     """
     system, _, step_s = prepared
     given = compute_inflow(system, drive)
-    middle = _half_step(prepared, before, given)
-    after = _half_step(prepared, middle, given)
+    middle = _solve_half_step(prepared, before, given)
+    after = _solve_half_step(prepared, middle, given)
     flows = zip(*(compute_outflow(system, field, drive) for field in (middle, after)), strict=True)
     out, ventilated = (sum(pair) * step_s / 2 for pair in flows)
     power = np.asarray(drive.power_w, dtype=float)
@@ -86,7 +86,7 @@ def advance(prepared: Prepared, before: Floats, drive: Drive) -> tuple[Floats, B
     return after, Balance((after - before) @ system.capacity, powered, out, ventilated)
 
 
-def _half_step(prepared: Prepared, before: Floats, given: Floats) -> Floats:
+def _solve_half_step(prepared: Prepared, before: Floats, given: Floats) -> Floats:
     right = 2 / prepared.step_s * prepared.system.capacity * before + given
     # The solver takes fields as columns.
     return prepared.solve(right.T).T
@@ -160,13 +160,13 @@ class Run:
                 "forward in time. Give seconds."
             )
         medium = self.medium if medium is None else medium
-        _same_grid(self.medium, medium)
+        _check_same_grid(self.medium, medium)
         again = step_s == self.step_s
         if not again or medium is not self.medium:
             self.medium, self.step_s = medium, step_s
         cells = len(self.medium.shape)
         flat = self._field.reshape(*self._field.shape[:-cells], -1)
-        after, flows = advance(self._ready(), flat, drive)
+        after, flows = advance(self._get_prepared(), flat, drive)
         if not np.isfinite(after).all():
             raise ValueError(
                 "heat came without end: a power, or a temperature beyond a side, is not finite, "
@@ -176,9 +176,9 @@ class Run:
         self.balance = self.balance.add(flows)
         self.at_s += step_s
         if again:
-            self.at_s = _on_time(self.at_s, step_s)
+            self.at_s = _snap_to_steps(self.at_s, step_s)
 
-    def _ready(self) -> Prepared:
+    def _get_prepared(self) -> Prepared:
         key = self.medium, self.step_s
         if key not in self._prepared:
             self._prepared[key] = prepare_steps(*key)
@@ -195,13 +195,13 @@ def _lock(field: Floats) -> Floats:
     return field
 
 
-def _on_time(at_s: float, step_s: float) -> float:
+def _snap_to_steps(at_s: float, step_s: float) -> float:
     """Return the time, on a whole number of steps where it is near: tenths do not drift."""
     whole = round(at_s / step_s) * step_s
     return whole if abs(at_s - whole) < _ON_TIME * step_s else at_s
 
 
-def _same_grid(old: Medium, new: Medium) -> None:
+def _check_same_grid(old: Medium, new: Medium) -> None:
     sizes = zip(old.cell_m, new.cell_m, strict=False)
     same = old is new or all(np.array_equal(one, other) for one, other in sizes)
     if not same or (old.shape, old.beyond) != (new.shape, new.beyond):

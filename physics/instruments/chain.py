@@ -260,7 +260,7 @@ class Instruments:
             ValueError: a wrong number of temperatures, one that is not finite, or a time that
                 goes back.
         """
-        truth = self._truth(temperatures_k)
+        truth = self._check_temperatures(temperatures_k)
         gone = 0.0 if self._at_s is None else at_s - self._at_s
         if not 0 <= gone < np.inf:
             raise ValueError(
@@ -273,7 +273,7 @@ class Instruments:
         self._before, self._at_s = truth, at_s
         if at_s - self._read_s >= self.preset.conversion_s * (1 - _EARLY):
             self._read_s = at_s
-            self._counts = self._converted(at_s)
+            self._counts = self._draw_counts(at_s)
         return self._counts
 
     def record(self, times_s: Iterable[float], temperatures_k: places.Floats) -> list[Counts]:
@@ -297,7 +297,7 @@ class Instruments:
         times = until_s - every_s * np.arange(frames - 1, -1, -1)
         return complete_levels(median_counts(self.record(times, np.zeros((frames, self.count)))))
 
-    def _converted(self, at_s: float) -> Counts:
+    def _draw_counts(self, at_s: float) -> Counts:
         """Return a fresh reading; the same numbers are drawn whatever is seen."""
         preset = self.preset
         zero = self._zero + np.repeat(self._drift.advance(at_s), preset.pixels)
@@ -312,7 +312,7 @@ class Instruments:
         gone = np.repeat(lost, preset.pixels).tolist()
         return tuple(None if no else count for no, count in zip(gone, counts, strict=True))
 
-    def _truth(self, temperatures_k: ArrayLike) -> places.Floats:
+    def _check_temperatures(self, temperatures_k: ArrayLike) -> places.Floats:
         truth = np.asarray(temperatures_k, dtype=float)
         if truth.shape != (self.count,):
             raise ValueError(

@@ -55,11 +55,17 @@ def check_room(room: Room, source: Source) -> list[ValueError]:
     wrong wall is not told as well.
     """
     for group in (
-        (_walls, _times, _door_steps),
-        (_doors, _windows, _things),
-        (_paths, _walkers, _arrivals, _sensors, _promise),
-        (_refuse_shut, _warmth),
-        (_step,),
+        (_refuse_bad_walls, _refuse_late_times, _refuse_moves_mid_step),
+        (_refuse_bad_doors, _refuse_bad_windows, _refuse_misplaced_things),
+        (
+            _refuse_bad_paths,
+            _refuse_bad_walkers,
+            _refuse_bad_arrivals,
+            _refuse_bad_sensors,
+            _promise,
+        ),
+        (_refuse_shut, _refuse_extreme_warmth),
+        (_refuse_long_step,),
     ):
         found = [next(one(room, source), None) for one in group]
         if any(found):
@@ -67,7 +73,7 @@ def check_room(room: Room, source: Source) -> list[ValueError]:
     return []
 
 
-def _walls(room: Room, source: Source) -> Faults:
+def _refuse_bad_walls(room: Room, source: Source) -> Faults:
     """Refuse walls that slant, leave the room or overlap."""
     wide, deep = room.size_m
     for index, wall in enumerate(room.walls):
@@ -89,18 +95,18 @@ def _walls(room: Room, source: Source) -> Faults:
                 )
     for (one, wall), (two, other) in combinations(enumerate(room.walls), 2):
         along_x = wall.from_m[1] == wall.to_m[1]
-        common = _overlap(wall_rect(wall), wall_rect(other))
+        common = _intersect_rectangles(wall_rect(wall), wall_rect(other))
         if common and along_x == (other.from_m[1] == other.to_m[1]):
             yield source.make_fault(
                 ("wall", two),
-                f"{describe_table(('wall', two))} overlaps {_at(source, 'wall', one)} from "
+                f"{describe_table(('wall', two))} overlaps {_describe_entry(source, 'wall', one)} from "
                 f"{xy(*common[:2])} to {xy(*common[2:])}",
                 "walls that run the same way must not overlap, though they may touch",
                 "one place is of one material",
             )
 
 
-def _times(room: Room, source: Source) -> Faults:
+def _refuse_late_times(room: Room, source: Source) -> Faults:
     """Refuse times after "24:00" that the simulation does not last to.
 
     Those of weather may be later: it is linear in between.
@@ -124,7 +130,7 @@ def _times(room: Room, source: Source) -> Faults:
             )
 
 
-def _door_steps(room: Room, source: Source) -> Faults:
+def _refuse_moves_mid_step(room: Room, source: Source) -> Faults:
     """Refuse doors that move between two steps of the simulation."""
     day = room.day
     for nth, door in enumerate(room.doors):
@@ -156,7 +162,7 @@ def _read_times(value: Any, where: Where) -> Iterator[tuple[Where, float]]:
             return  # a word
 
 
-def _doors(room: Room, source: Source) -> Faults:
+def _refuse_bad_doors(room: Room, source: Source) -> Faults:
     """Refuse doors that are in no wall, or in each other."""
     for index, door in enumerate(room.doors):
         if find_door_wall(room, door) is None:
@@ -168,16 +174,16 @@ def _doors(room: Room, source: Source) -> Faults:
                 "a door is a part of a wall that opens",
             )
     for (one, door), (two, other) in combinations(enumerate(room.doors), 2):
-        if _overlap(door_rect(room, door), door_rect(room, other)):
+        if _intersect_rectangles(door_rect(room, door), door_rect(room, other)):
             yield source.make_fault(
                 ("door", two),
-                f"{describe_table(('door', two))} overlaps {_at(source, 'door', one)}",
+                f"{describe_table(('door', two))} overlaps {_describe_entry(source, 'door', one)}",
                 "doors must stand beside each other",
                 "one opening is open or closed, not both",
             )
 
 
-def _windows(room: Room, source: Source) -> Faults:
+def _refuse_bad_windows(room: Room, source: Source) -> Faults:
     """Refuse windows that are longer than their side, higher than the room, or in each other."""
     for index, window in enumerate(room.windows):
         length = room.size_m[1 if window.side in ("east", "west") else 0]
@@ -201,14 +207,14 @@ def _windows(room: Room, source: Source) -> Faults:
         if window.side == other.side and common > 1e-9:
             yield source.make_fault(
                 ("window", two),
-                f"{describe_table(('window', two))} overlaps {_at(source, 'window', one)} by "
+                f"{describe_table(('window', two))} overlaps {_describe_entry(source, 'window', one)} by "
                 f"{common:g} m of the {window.side} side",
                 "windows must stand beside each other",
                 "a place in a side passes heat in one way",
             )
 
 
-def _things(room: Room, source: Source) -> Faults:
+def _refuse_misplaced_things(room: Room, source: Source) -> Faults:
     """Refuse furniture and heaters that leave the room or stand in a wall."""
     things: list[tuple[Where, Rect]] = [
         (("furniture", index), piece.rect_m) for index, piece in enumerate(room.furniture)
@@ -225,10 +231,10 @@ def _things(room: Room, source: Source) -> Faults:
                 "nothing is simulated beyond it",
             )
         for index, wall in enumerate(room.walls):
-            if _overlap((left, top, right, bottom), wall_rect(wall)):
+            if _intersect_rectangles((left, top, right, bottom), wall_rect(wall)):
                 yield source.make_fault(
                     (*where, "rect_m"),
-                    f"{span}, into {_at(source, 'wall', index)}",
+                    f"{span}, into {_describe_entry(source, 'wall', index)}",
                     "must stand beside walls",
                     "one place is wall or it is not",
                 )
@@ -241,12 +247,12 @@ def _things(room: Room, source: Source) -> Faults:
             )
 
 
-def _paths(room: Room, source: Source) -> Faults:
+def _refuse_bad_paths(room: Room, source: Source) -> Faults:
     """Refuse people who leave the room by a wall, stand in things, run, or go through them."""
-    for where, name, one, other in _legs(room):
+    for where, name, one, other in _yield_legs(room):
         for step, point in ((-1, one), (0, other)):
             at: Where = (*where[:-1], int(where[-1]) + step)
-            yield from _stands(
+            yield from _refuse_blocked_place(
                 room, source, at, f"{name} at {format_clock(point.at_s)}", point[1:]
             )
         start, end = one[1:], other[1:]
@@ -261,7 +267,7 @@ def _paths(room: Room, source: Source) -> Faults:
             )
         if not is_straight(room, start, end):
             way = np.linspace(start, end, 2 + math.ceil(1000 * length / QUANTUM_MM)).tolist()
-            met = (_in_the_way(room, source, (x, y)) for x, y in way)
+            met = (_describe_obstacle(room, source, (x, y)) for x, y in way)
             through = next((it for it in met if it), "between things that touch")
             yield source.make_fault(
                 where,
@@ -273,21 +279,23 @@ def _paths(room: Room, source: Source) -> Faults:
 
 def _refuse_shut(room: Room, source: Source) -> Faults:
     """Refuse people who go through a door, or stand in it, that is shut for any part of that."""
-    for where, name, one, other in _legs(room):
+    for where, name, one, other in _yield_legs(room):
         at_s, places = np.array([one.at_s, other.at_s]), np.array([one[1:], other[1:]])
         if one.at_s == other.at_s or check_route(room, at_s, places).all():
             continue
-        moment, door = next(_met_shut(room, one, other), (one.at_s, 0))
+        moment, door = next(_yield_shut_crossings(room, one, other), (one.at_s, 0))
         yield source.make_fault(
             where,
             f"{name} from {format_clock(one.at_s)} to {format_clock(other.at_s)} is in "
-            f"{_at(source, 'door', door)} at {format_clock(moment)}, when it is shut",
+            f"{_describe_entry(source, 'door', door)} at {format_clock(moment)}, when it is shut",
             "the door must be open all the time (its key open), or the route must avoid it",
             "nobody walks through a shut door, and the promise for people on foot rests on that",
         )
 
 
-def _met_shut(room: Room, one: Waypoint, other: Waypoint) -> Iterator[tuple[float, int]]:
+def _yield_shut_crossings(
+    room: Room, one: Waypoint, other: Waypoint
+) -> Iterator[tuple[float, int]]:
     """Yield when a leg is in the opening of a shut door, and in which."""
     moves = {at_s for door in room.doors for span in door.open_s for at_s in span}
     even = np.linspace(one.at_s, other.at_s, 2 + math.ceil(1000 * math.dist(one[1:], other[1:])))
@@ -300,7 +308,7 @@ def _met_shut(room: Room, one: Waypoint, other: Waypoint) -> Iterator[tuple[floa
                 yield at_s, nth
 
 
-def _walkers(room: Room, source: Source) -> Faults:
+def _refuse_bad_walkers(room: Room, source: Source) -> Faults:
     """Refuse recordings that do not fit into the room."""
     for index, walker in enumerate(room.walkers):
         places = [place for _, frame in walker.frames for place in frame]
@@ -309,7 +317,7 @@ def _walkers(room: Room, source: Source) -> Faults:
             key = "rect_m" if ("walker", index, "rect_m") in source.lines else "trace"
             yield source.make_fault(
                 ("walker", index, key),
-                f"{describe_table(('walker', index))} is {_in_the_way(room, source, lost[0])} at "
+                f"{describe_table(('walker', index))} is {_describe_obstacle(room, source, lost[0])} at "
                 f"{xy(*lost[0])}, and so are {len(lost)} of its {len(places)} places",
                 "recorded people must be where one can stand",
                 _WARM,
@@ -327,19 +335,23 @@ def _walkers(room: Room, source: Source) -> Faults:
                 )
 
 
-def _arrivals(room: Room, source: Source) -> Faults:
+def _refuse_bad_arrivals(room: Room, source: Source) -> Faults:
     """Refuse visitors who cannot come in, sit, or get to their seat at any time of the day."""
     if room.arrivals is None:
         return
     entrance, day = room.arrivals.entrance_m, room.day
-    yield from _stands(room, source, ("arrivals", "entrance_m"), "entrance_m", entrance)
+    yield from _refuse_blocked_place(
+        room, source, ("arrivals", "entrance_m"), "entrance_m", entrance
+    )
     opened = tuple(
         any(since < day.until_s and until > day.start_s for since, until in door.open_s)
         for door in room.doors
     )
     for index, seat in enumerate(room.arrivals.seats_m):
         where: Where = ("seat", index, "at_m")
-        yield from _stands(room, source, where, describe_table(("seat", index)), seat)
+        yield from _refuse_blocked_place(
+            room, source, where, describe_table(("seat", index)), seat
+        )
         if find_route(room, entrance, seat, opened) is None:
             yield source.make_fault(
                 where,
@@ -351,8 +363,8 @@ def _arrivals(room: Room, source: Source) -> Faults:
             )
     if not room.arrivals.seats_m and not all(opened):
         places = cell_places(make_grid(room))[find_free_cells(room)]
-        lost = _reach(room, entrance, places, (True,) * len(opened)) == 1
-        if (lost & (_reach(room, entrance, places, opened) == 0)).any():
+        lost = _label_reachable(room, entrance, places, (True,) * len(opened)) == 1
+        if (lost & (_label_reachable(room, entrance, places, opened) == 0)).any():
             door = opened.index(False)
             yield source.make_fault(
                 ("door", door),
@@ -364,7 +376,7 @@ def _arrivals(room: Room, source: Source) -> Faults:
             )
 
 
-def _reach(
+def _label_reachable(
     room: Room, entrance: Point, places_m: Floats, opened: tuple[bool, ...]
 ) -> NDArray[np.int_]:
     """Return 1 for places that air joins to the entrance, 0 for others, -1 where no air is."""
@@ -374,7 +386,7 @@ def _reach(
     return np.where(cell < 0, -1, side == side[0])[1:]
 
 
-def _sensors(room: Room, source: Source) -> Faults:
+def _refuse_bad_sensors(room: Room, source: Source) -> Faults:
     """Refuse a room without sensors, and sensors outside, in a wall, or of the wrong shape."""
     if not room.thermometers:
         yield source.make_fault(
@@ -395,7 +407,7 @@ def _sensors(room: Room, source: Source) -> Faults:
         for number, place in enumerate(group.places_m):
             who = f"thermometer {number + 1} of {describe_table(table)}"
             at: Where = (*table, "places_m", number)
-            yield from _sees(room, source, at, who, place)
+            yield from _refuse_airless_sensor(room, source, at, who, place)
 
 
 def _promise(room: Room, source: Source) -> Faults:
@@ -461,7 +473,7 @@ def _promise(room: Room, source: Source) -> Faults:
         )
 
 
-def _step(room: Room, source: Source) -> Faults:
+def _refuse_long_step(room: Room, source: Source) -> Faults:
     """Refuse a step in which somebody goes through the whole room and more.
 
     A way within one step is right as a mean, so shorter ways may take less than a step; visitors
@@ -493,14 +505,14 @@ class _Way(NamedTuple):
     course: Course
 
 
-def _warmth(room: Room, source: Source) -> Faults:
+def _refuse_extreme_warmth(room: Room, source: Source) -> Faults:
     """Refuse heaters and weather with which the empty room gets warmer or colder than rooms are.
 
     The room is taken as one: air, and what stores heat with it, from baseline_c on, with what its
     sides, windows and ventilation pass and its heaters give. A part of it may get warmer still.
     """
-    ways = _ways(room)
-    extremes = _extremes(room, ways, 1.0)
+    ways = _list_heat_ways(room)
+    extremes = _compute_extremes(room, ways, 1.0)
     worst = next((it for it in extremes if not _COLDEST_C <= it[1] <= _WARMEST_C), None)
     if worst is None:
         return
@@ -508,7 +520,7 @@ def _warmth(room: Room, source: Source) -> Faults:
     sign = 1.0 if worst_c > _WARMEST_C else -1.0
     # What pulls the room furthest out, unless it is its heaters.
     where = max(ways, key=lambda it: it.w_per_k * max(sign * k for _, k in it.course)).where
-    if sign > 0 and room.heaters and _extremes(room, ways, 0.0)[1][1] < _WARMEST_C:
+    if sign > 0 and room.heaters and _compute_extremes(room, ways, 0.0)[1][1] < _WARMEST_C:
         strongest = max(range(len(room.heaters)), key=lambda it: room.heaters[it].power_w)
         where = ("heater", strongest, "power_w")
     yield source.make_fault(
@@ -520,7 +532,7 @@ def _warmth(room: Room, source: Source) -> Faults:
     )
 
 
-def _ways(room: Room) -> list[_Way]:
+def _list_heat_ways(room: Room) -> list[_Way]:
     found: list[_Way] = []
     for side in SIDES:
         length_m = room.size_m[1 if side in ("east", "west") else 0]
@@ -534,18 +546,18 @@ def _ways(room: Room) -> list[_Way]:
         wall = room.sides[side]
         passed = max(length_m * room.height_m - glazed_m2, 0.0) * wall.u_w_per_m2k
         found.append(_Way((side, "outside_c"), passed, wall.outside_c))
-    fresh = AIR_J_PER_M3K * _volume_m3(room) * room.air.air_changes_per_h / 3600
+    fresh = AIR_J_PER_M3K * _compute_volume_m3(room) * room.air.air_changes_per_h / 3600
     return [*found, _Way(("room", "supply_c"), fresh, room.air.supply_c)]
 
 
-def _extremes(
+def _compute_extremes(
     room: Room, ways: list[_Way], heated: float
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return when the empty room is coldest and warmest, and how warm, with a share of heaters.
 
     Exact for what is constant over a step: C dT/dt = P + sum G (outside - T).
     """
-    stored = AIR_J_PER_M3K * room.air.capacity_factor * _volume_m3(room)
+    stored = AIR_J_PER_M3K * room.air.capacity_factor * _compute_volume_m3(room)
     passed = sum(way.w_per_k for way in ways)
     lasts_s = room.day.until_s - room.day.start_s
     steps = min(_MOST_STEPS, math.ceil(lasts_s / 600))
@@ -571,14 +583,14 @@ def _extremes(
     return coldest, warmest
 
 
-def _volume_m3(room: Room) -> float:
+def _compute_volume_m3(room: Room) -> float:
     return room.size_m[0] * room.size_m[1] * room.height_m
 
 
 # Places, legs of paths, and how a part of the file is called.
 
 
-def _legs(room: Room) -> Iterator[tuple[Where, str, Waypoint, Waypoint]]:
+def _yield_legs(room: Room) -> Iterator[tuple[Where, str, Waypoint, Waypoint]]:
     """Yield the straight ways of people, each with where its end stands in the file, and whose."""
     for index, person in enumerate(room.people):
         step = 0  # each waypoint is one element of the path
@@ -588,28 +600,32 @@ def _legs(room: Room) -> Iterator[tuple[Where, str, Waypoint, Waypoint]]:
             step += len(stay)
 
 
-def _stands(room: Room, source: Source, where: Where, who: str, place: Point) -> Faults:
+def _refuse_blocked_place(
+    room: Room, source: Source, where: Where, who: str, place: Point
+) -> Faults:
     """Refuse a place where nobody can stand; `who` is what the fault begins with."""
     if not may_stand(room, place):
         yield source.make_fault(
             where,
-            f"{who} is {_in_the_way(room, source, place)} at {xy(*place)}",
+            f"{who} is {_describe_obstacle(room, source, place)} at {xy(*place)}",
             f"must be where one can stand, within {xy(0, 0)} and {xy(*room.size_m)}",
             _WARM,
         )
 
 
-def _sees(room: Room, source: Source, where: Where, who: str, place: Point) -> Faults:
+def _refuse_airless_sensor(
+    room: Room, source: Source, where: Where, who: str, place: Point
+) -> Faults:
     if find_air_cell(room, place) is None:
         yield source.make_fault(
             where,
-            f"{who} is {_in_the_way(room, source, place) or 'in a door'} at {xy(*place)}",
+            f"{who} is {_describe_obstacle(room, source, place) or 'in a door'} at {xy(*place)}",
             "a sensor must be in the room's air, and walls are drawn in whole steps of 25 mm",
             "it would measure the wall",
         )
 
 
-def _in_the_way(room: Room, source: Source, place: Point) -> str:
+def _describe_obstacle(room: Room, source: Source, place: Point) -> str:
     """Return what a place is in, as one would say it, or "" where one can stand."""
     if not all(0 <= at <= size for at, size in zip(place, room.size_m, strict=True)):
         return "outside the room"
@@ -619,7 +635,7 @@ def _in_the_way(room: Room, source: Source, place: Point) -> str:
     column, row = (int(1000 * it / QUANTUM_MM) for it in place)
     nth = int(drawn.wall[min(row, len(drawn.wall) - 1), min(column, len(drawn.wall[0]) - 1)])
     if nth:
-        return f"in {_at(source, 'wall', nth - 1)}"
+        return f"in {_describe_entry(source, 'wall', nth - 1)}"
     for index, piece in enumerate(room.furniture):
         left, top, right, bottom = find_rectangle(room, "furniture", index)
         if left <= place[0] <= right and top <= place[1] <= bottom:
@@ -627,11 +643,11 @@ def _in_the_way(room: Room, source: Source, place: Point) -> str:
     return "between things that touch"
 
 
-def _at(source: Source, table: str, nth: int) -> str:
+def _describe_entry(source: Source, table: str, nth: int) -> str:
     return f"{describe_table((table, nth))} (line {source.find_line((table, nth))})"
 
 
-def _overlap(one: Rect, other: Rect) -> Rect | None:
+def _intersect_rectangles(one: Rect, other: Rect) -> Rect | None:
     """Return what two rectangles have in common, or None; to touch is not to overlap."""
     left, top = (max(pair) for pair in zip(one[:2], other[:2], strict=True))
     right, bottom = (min(pair) for pair in zip(one[2:], other[2:], strict=True))

@@ -34,7 +34,7 @@ class _Ways:
 
 def may_stand(room: Room, place: Point) -> bool:
     """Return whether one can stand at a place; doors count as open."""
-    known = _everywhere(room)
+    known = _make_open_lattice(room)
     cell = known.find_cells(np.array([place]))[0]
     return bool(
         cell >= 0 and known.free[cell] and known.are_ways_free(*np.array([[place], [place]]))[0]
@@ -43,7 +43,7 @@ def may_stand(room: Room, place: Point) -> bool:
 
 def is_straight(room: Room, start: Point, end: Point) -> bool:
     """Return whether one can go straight from a place to another; doors let all through."""
-    return bool(_everywhere(room).are_ways_free(np.array([start]), np.array([end]))[0])
+    return bool(_make_open_lattice(room).are_ways_free(np.array([start]), np.array([end]))[0])
 
 
 def find_route(
@@ -59,16 +59,16 @@ def find_route(
 
     Source: Dijkstra 1959, by `scipy.sparse.csgraph`.
     """
-    ways = _ways(room, opened or (True,) * len(room.doors))
+    ways = _make_ways(room, opened or (True,) * len(room.doors))
     if ways.known.are_ways_free(np.array([start]), np.array([end]))[0]:
         return start, end
-    first, last = _entries(ways, start), _entries(ways, end)
+    first, last = _find_entry_cells(ways, start), _find_entry_cells(ways, end)
     if not len(first) or not len(last):
         return None
     there = np.hypot(*(ways.places_m[last] - end).T)
     best: tuple[float, int, NDArray[np.int32]] | None = None
     for node in first.tolist():
-        lengths, before = _from(ways, node)
+        lengths, before = _find_shortest_paths(ways, node)
         total = math.dist(start, ways.places_m[node]) + lengths[last] + there
         if best is None or total.min() < best[0]:
             best = float(total.min()), int(last[np.argmin(total)]), before
@@ -82,7 +82,7 @@ def find_route(
     return _pull(ways.known, corners)
 
 
-def _everywhere(room: Room) -> Lattice:
+def _make_open_lattice(room: Room) -> Lattice:
     return make_lattice(room, (True,) * len(room.doors))
 
 
@@ -96,7 +96,7 @@ def _pull(known: Lattice, corners: list[Point]) -> tuple[Point, ...]:
     return tuple(kept)
 
 
-def _entries(ways: _Ways, place: Point) -> NDArray[np.intp]:
+def _find_entry_cells(ways: _Ways, place: Point) -> NDArray[np.intp]:
     """Return the nearest cells that one can go to straight from a place, three at most."""
     nearest = np.argsort(np.hypot(*(ways.places_m - place).T))[:40]
     here = np.broadcast_to(np.array(place), (len(nearest), 2))
@@ -104,14 +104,14 @@ def _entries(ways: _Ways, place: Point) -> NDArray[np.intp]:
 
 
 @lru_cache(maxsize=64)
-def _from(ways: _Ways, node: int) -> tuple[Floats, NDArray[np.int32]]:
+def _find_shortest_paths(ways: _Ways, node: int) -> tuple[Floats, NDArray[np.int32]]:
     # How far every cell is from one, and by which cell one comes; an entrance is asked often.
     lengths, before = dijkstra(ways.graph, directed=False, indices=node, return_predecessors=True)
     return lengths, before
 
 
 @lru_cache(maxsize=8)
-def _ways(room: Room, opened: tuple[bool, ...]) -> _Ways:
+def _make_ways(room: Room, opened: tuple[bool, ...]) -> _Ways:
     known, (columns, rows) = make_lattice(room, opened), make_grid(room).shape
     places = cell_places(make_grid(room)).reshape(-1, 2)
     cell = known.find_cells(places)
@@ -200,7 +200,7 @@ def trace_track(track: Track, from_s: float, to_s: float) -> tuple[Floats, Float
     instants = np.concatenate(([since], np.unique(corners), [until]))
     for start, end in pairwise(instants.tolist()):
         leg = int(np.searchsorted(track.at_s, start, side="right")) - 1
-        ends = [_on(track, leg, moment) for moment in (start, end)]
+        ends = [_interpolate_place(track, leg, moment) for moment in (start, end)]
         pieces = max(1, int(np.ceil(np.hypot(*(ends[1] - ends[0])) / _PIECE_M)))
         middles = (np.arange(pieces) + 0.5)[:, None] / pieces
         places.append(ends[0] + middles * (ends[1] - ends[0]))
@@ -208,7 +208,7 @@ def trace_track(track: Track, from_s: float, to_s: float) -> tuple[Floats, Float
     return np.concatenate(places), np.concatenate(joules)
 
 
-def _on(track: Track, leg: int, moment: float) -> Floats:
+def _interpolate_place(track: Track, leg: int, moment: float) -> Floats:
     start, end = track.at_s[leg : leg + 2]
     share = (moment - start) / (end - start)
     return np.asarray((1 - share) * track.places_m[leg] + share * track.places_m[leg + 1])
@@ -278,8 +278,8 @@ def link_frames(frames: Frames, jump_m: float, gap_frames: int) -> tuple[dict[in
     """
     people: list[dict[int, Point]] = []
     for frame, places in frames:
-        open_ = [one for one in people if frame - _last(one) <= gap_frames + 1]
-        pairs = _pairs(open_, frame, places, jump_m)
+        open_ = [one for one in people if frame - _find_last_frame(one) <= gap_frames + 1]
+        pairs = _match_people(open_, frame, places, jump_m)
         for index, place in enumerate(places):
             if index in pairs:
                 open_[pairs[index]][frame] = place
@@ -288,13 +288,13 @@ def link_frames(frames: Frames, jump_m: float, gap_frames: int) -> tuple[dict[in
     return tuple(people)
 
 
-def _pairs(
+def _match_people(
     people: list[dict[int, Point]], frame: int, places: Sequence[Point], jump_m: float
 ) -> dict[int, int]:
     """Return who is at each place, by index; no entry for a place where somebody new is."""
     if not people or not places:
         return {}
-    last = [(_last(one), one[_last(one)]) for one in people]
+    last = [(_find_last_frame(one), one[_find_last_frame(one)]) for one in people]
     ways = np.array([[math.dist(place, then) for place in places] for _, then in last])
     reach = jump_m * np.array([frame - seen for seen, _ in last])[:, None]
     rows, columns = linear_sum_assignment(np.where(ways <= reach, ways, _NEVER))
@@ -305,7 +305,7 @@ def _pairs(
     }
 
 
-def _last(person: dict[int, Point]) -> int:
+def _find_last_frame(person: dict[int, Point]) -> int:
     return next(reversed(person))  # frames rise
 
 
@@ -319,14 +319,16 @@ def replay_tracks(room: Room, walker: Walker) -> tuple[Track, ...]:
     people = link_frames(walker.frames, walker.jump_m, walker.gap_frames)
     first = walker.frames[0][0]
     return tuple(
-        _track(room, walker, f"{walker.name} {number}", stay, at_s - first / walker.frames_per_s)
+        _make_recorded_track(
+            room, walker, f"{walker.name} {number}", stay, at_s - first / walker.frames_per_s
+        )
         for at_s in walker.at_s
         for number, person in enumerate(people, 1)
-        for stay in _stays(person)
+        for stay in _split_stays(person)
     )
 
 
-def _stays(person: dict[int, Point]) -> list[list[tuple[int, Point]]]:
+def _split_stays(person: dict[int, Point]) -> list[list[tuple[int, Point]]]:
     stays = [[next(iter(person.items()))]]
     for before, after in pairwise(person.items()):
         if after[0] == before[0] + 1:
@@ -336,7 +338,7 @@ def _stays(person: dict[int, Point]) -> list[list[tuple[int, Point]]]:
     return stays
 
 
-def _track(
+def _make_recorded_track(
     room: Room, walker: Walker, name: str, stay: list[tuple[int, Point]], zero_s: float
 ) -> Track:
     half = 0.5
@@ -366,7 +368,7 @@ def draw_arrivals(per_h: Course, from_s: float, to_s: float, world: np.random.Ge
     Source: Kingman 1993, Poisson Processes, section 2.4: the conditioning property.
     """
     edges = np.array([from_s, *(at_s for at_s, _ in per_h if from_s < at_s < to_s), to_s])
-    rates = np.array([_rate(per_h, at_s) for at_s in edges[:-1]]) / 3600
+    rates = np.array([_find_rate(per_h, at_s) for at_s in edges[:-1]]) / 3600
     expected = np.concatenate(([0.0], np.cumsum(rates * np.diff(edges))))
     count = world.poisson(expected[-1])
     drawn = np.sort(world.uniform(0.0, expected[-1], count))
@@ -386,14 +388,14 @@ def draw_visits(room: Room, arrivals: Arrivals, world: np.random.Generator) -> t
         draw_arrivals(arrivals.per_h, room.day.start_s, room.day.until_s, world).tolist(), 1
     ):
         stay_s = float(world.exponential(60 * arrivals.stay_min))
-        seats = _open_seats(room, arrivals, [seat for until, seat in taken if until > at_s])
+        seats = _list_open_seats(room, arrivals, [seat for until, seat in taken if until > at_s])
         if not len(seats):
             continue
         x, y = seats[world.integers(len(seats))]
         way = find_route(
             room, arrivals.entrance_m, (float(x), float(y)), room.find_open_doors(at_s)
         )
-        track = _visit(room, arrivals, number, way, at_s, stay_s) if way else None
+        track = _make_visit(room, arrivals, number, way, at_s, stay_s) if way else None
         if track is None:
             continue
         taken.append((float(track.at_s[-1]), (float(x), float(y))))
@@ -401,7 +403,7 @@ def draw_visits(room: Room, arrivals: Arrivals, world: np.random.Generator) -> t
     return tuple(tracks)
 
 
-def _visit(
+def _make_visit(
     room: Room,
     arrivals: Arrivals,
     number: int,
@@ -429,7 +431,7 @@ def _visit(
     return Track(f"visitor {number}", moments, places, power)
 
 
-def _open_seats(room: Room, arrivals: Arrivals, taken: list[Point]) -> Floats:
+def _list_open_seats(room: Room, arrivals: Arrivals, taken: list[Point]) -> Floats:
     if arrivals.seats_m:
         return np.array([seat for seat in arrivals.seats_m if seat not in taken]).reshape(-1, 2)
     places = cell_places(make_grid(room))[find_free_cells(room)]
@@ -438,5 +440,5 @@ def _open_seats(room: Room, arrivals: Arrivals, taken: list[Point]) -> Floats:
     return places
 
 
-def _rate(per_h: Course, at_s: float) -> float:
+def _find_rate(per_h: Course, at_s: float) -> float:
     return next((rate for since, rate in reversed(per_h) if since <= at_s), 0.0)

@@ -81,14 +81,14 @@ def build_medium(room: Room, opened: tuple[bool, ...]) -> Medium:
     passes, takes = [stirred], [stored]
     for nth, partition in enumerate(room.walls):
         made = MATERIALS[partition.material]
-        thicker = _thicker(room, nth, partition.thickness_mm)
+        thicker = _compute_thickness_ratio(room, nth, partition.thickness_mm)
         passes.append(made.conductivity_w_per_mk * thicker)
         takes.append(made.capacity_j_per_m3k / thicker)
     leaves = [stirred]
     for door, is_open in zip(room.doors, opened, strict=True):
         wall = find_door_wall(room, door)
         open_ = is_open or wall is None
-        thicker = 1.0 if wall is None else _thicker(room, wall, door.thickness_mm)
+        thicker = 1.0 if wall is None else _compute_thickness_ratio(room, wall, door.thickness_mm)
         leaves.append(stirred if open_ else MATERIALS["wood"].conductivity_w_per_mk * thicker)
     shut = np.array([False, *(not is_open for is_open in opened)])[drawn.doors]
     solid = shut | (drawn.walls > 0)
@@ -112,7 +112,7 @@ def build_medium(room: Room, opened: tuple[bool, ...]) -> Medium:
 def make_empty_drive(room: Room, from_s: float, to_s: float) -> Drive:
     """Return what drives the room while nobody is there: heaters and weather alone."""
     power = np.zeros(make_plan(room).shape)
-    for heater, share in zip(room.heaters, _shares(room), strict=True):
+    for heater, share in zip(room.heaters, _compute_heater_shares(room), strict=True):
         power += heater.power_w * records.compute_covered_share(heater.on_s, from_s, to_s) * share
     west, east, north, south = (
         beyond_k(room, side, from_s, to_s) for side in ("west", "east", "north", "south")
@@ -159,7 +159,7 @@ def compute_film(room: Room, side: str) -> Floats:
 
     Source: EN ISO 6946:2017, section 3 (thermal transmittance); areas add up.
     """
-    return np.asarray(sum(_parts(room, side)))
+    return np.asarray(sum(_list_film_parts(room, side)))
 
 
 def beyond_k(room: Room, side: str, from_s: float, to_s: float) -> Floats:
@@ -169,13 +169,13 @@ def beyond_k(room: Room, side: str, from_s: float, to_s: float) -> Floats:
     """
     told = [room.sides[side].outside_c, *(it.outside_c for it in room.windows if it.side == side)]
     outside = [records.average_course(one, from_s, to_s) - room.air.baseline_c for one in told]
-    parts = _parts(room, side)
+    parts = _list_film_parts(room, side)
     total = np.asarray(sum(parts))
     felt = np.asarray(sum(u * k for u, k in zip(parts, outside, strict=True)))
     return np.where(total > 0, felt / np.where(total > 0, total, 1.0), outside[0])
 
 
-def _parts(room: Room, side: str) -> list[Floats]:
+def _list_film_parts(room: Room, side: str) -> list[Floats]:
     # The side itself first, then its windows in their order; each by its share of the area.
     lines = make_plan(room).y_m if side in ("east", "west") else make_plan(room).x_m
     windows = [window for window in room.windows if window.side == side]
@@ -190,7 +190,7 @@ def _parts(room: Room, side: str) -> list[Floats]:
     return [rest * room.sides[side].u_w_per_m2k, *passed]
 
 
-def _thicker(room: Room, nth: int, thickness_mm: float) -> float:
+def _compute_thickness_ratio(room: Room, nth: int, thickness_mm: float) -> float:
     """Return how many times as thick a wall is drawn as what stands for it, or in it, is."""
     left, top, right, bottom = make_plan(room).boxes["wall", nth]
     return (
@@ -199,7 +199,7 @@ def _thicker(room: Room, nth: int, thickness_mm: float) -> float:
 
 
 @lru_cache(maxsize=8)
-def _shares(room: Room) -> tuple[Floats, ...]:
+def _compute_heater_shares(room: Room) -> tuple[Floats, ...]:
     # Of each heater, what each heat cell gets.
     areas = [measure_cover(room, heater.rect_m) for heater in room.heaters]
     return tuple(area / area.sum() for area in areas)

@@ -77,14 +77,14 @@ class Plan(NamedTuple):
     @property
     def walls(self) -> Indices:
         """The number of the wall that each heat cell is of, (rows, columns), or 0."""
-        return self._of_cells(self.wall)
+        return self._sample_cells(self.wall)
 
     @property
     def doors(self) -> Indices:
         """The number of the door that each heat cell is of, (rows, columns), or 0."""
-        return self._of_cells(self.door)
+        return self._sample_cells(self.door)
 
-    def _of_cells(self, quanta: Indices) -> Indices:
+    def _sample_cells(self, quanta: Indices) -> Indices:
         # A heat cell is of one thing, so any quantum that it has a part of tells it.
         return quanta[np.ix_(self.y_lines[:-1] // 4, self.x_lines[:-1] // 4)]
 
@@ -138,7 +138,7 @@ class Lattice:
         round its free end and through an open door it passes by and by. Quanta are added up by
         heat cell; nought is exactly nought.
         """
-        return _table(self)
+        return _compute_body_table(self)
 
     def locate(self, places_m: Floats) -> tuple[Indices, Floats]:
         """Return the lattice cell of each place, (places,), and weights, (places, 4), of corners.
@@ -160,8 +160,8 @@ class Lattice:
         at = np.round(np.asarray(places_m, dtype=float), 9)
         best = np.full(len(at), -1)
         rank = np.append(self.free + 1, 0)  # of the cell -1: none
-        for row in _ends(self.y_m, at[:, 1]):
-            for column in _ends(self.x_m, at[:, 0]):
+        for row in _find_touching_parts(self.y_m, at[:, 1]):
+            for column in _find_touching_parts(self.x_m, at[:, 0]):
                 here = np.where((row >= 0) & (column >= 0), self.index[row, column], -1)
                 best = np.where(rank[here] > rank[best], here, best)
         return best
@@ -271,8 +271,8 @@ def make_plan(room: Room) -> Plan:
         set(range(0, 4 * count + 1, 4 * room.cell_mm // QUANTUM_MM)) for count in (columns, rows)
     )
     for nth, one in enumerate(room.walls):
-        box = boxes["wall", nth] = _box(wall_rect(one), columns, rows)
-        wall[_inside(box)] = nth + 1
+        box = boxes["wall", nth] = _draw_box(wall_rect(one), columns, rows)
+        wall[_slice_box(box)] = nth + 1
         across = 0 if is_upright(one) else 1
         faces = box[across], box[across + 2]
         layers = range(4 * faces[0], 4 * faces[1] + 1, 4 * (faces[1] - faces[0]) // LAYERS)
@@ -287,11 +287,11 @@ def make_plan(room: Room) -> Plan:
         middle, half = opening.at_m[along], opening.width_m / 2
         box_[along], box_[along + 2] = _draw(middle - half, middle + half, (columns, rows)[along])
         box = boxes["door", nth] = (box_[0], box_[1], box_[2], box_[3])
-        door[_inside(box)] = nth + 1
+        door[_slice_box(box)] = nth + 1
         (x_lines, y_lines)[along].update((4 * box[along], 4 * box[along + 2]))
     for nth, piece in enumerate(room.furniture):
-        box = boxes["furniture", nth] = _box(piece.rect_m, columns, rows)
-        furniture[_inside(box)] = True
+        box = boxes["furniture", nth] = _draw_box(piece.rect_m, columns, rows)
+        furniture[_slice_box(box)] = True
     wall[door > 0] = 0
     lines = np.array(sorted(x_lines)), np.array(sorted(y_lines))
     return Plan(wall, door, furniture, *lines, boxes)
@@ -409,8 +409,8 @@ def find_air_cell(room: Room, place: Point) -> tuple[int, int] | None:
     """
     drawn = make_plan(room)
     x, y = (np.round([at], 9) for at in place)
-    for row in _ends(drawn.y_m, y):
-        for column in _ends(drawn.x_m, x):
+    for row in _find_touching_parts(drawn.y_m, y):
+        for column in _find_touching_parts(drawn.x_m, x):
             cell = int(row[0]), int(column[0])
             if min(cell) >= 0 and not drawn.walls[cell] and not drawn.doors[cell]:
                 return cell
@@ -450,7 +450,7 @@ def make_lattice(room: Room, opened: tuple[bool, ...]) -> Lattice:
     x, y = (np.array(sorted(it)) for it in lines)
     part = np.ix_(y[:-1], x[:-1])
     index = np.where(air[part], np.cumsum(air[part]).reshape(air[part].shape) - 1, -1)
-    corners, points, kind = _nodes(index >= 0)
+    corners, points, kind = _make_nodes(index >= 0)
     row, column = np.nonzero(index >= 0)
     quanta = np.stack([x[points[:, 1]], y[points[:, 0]]], axis=1)
     zone, _ = ndimage.label(index >= 0)
@@ -472,7 +472,7 @@ def make_lattice(room: Room, opened: tuple[bool, ...]) -> Lattice:
     )
 
 
-def _nodes(air: Mask) -> tuple[Indices, Indices, Indices]:
+def _make_nodes(air: Mask) -> tuple[Indices, Indices, Indices]:
     """Return the corners of lattice cells of air, and of each node its (row, column) and kind.
 
     Its kind is 0 where all air about the point is one, 1 and 2 where two walls touch there: the
@@ -496,18 +496,21 @@ def _nodes(air: Mask) -> tuple[Indices, Indices, Indices]:
     return corners, points, kind
 
 
-def _table(known: Lattice) -> sparse.csr_array:
+def _compute_body_table(known: Lattice) -> sparse.csr_array:
     air, drawn, kind = known.air, known.drawn, known.kind
     quanta = np.rint(known.nodes_m * 1000 / QUANTUM_MM).astype(int)
     columns = drawn.shape[1]
-    right, across = _overlaps(drawn.x_lines)
-    below, down = _overlaps(drawn.y_lines)
+    right, across = _compute_overlaps(drawn.x_lines)
+    below, down = _compute_overlaps(drawn.y_lines)
     size = (2 * _QUANTA, 2 * _QUANTA)
     about, room = (
         np.lib.stride_tricks.sliding_window_view(np.pad(part, _QUANTA), size)
         for part in (air, np.ones_like(air))
     )
-    near = _distance(np.ones((1, *size), dtype=bool), np.zeros(1, dtype=np.intp))[0] < _REACH
+    near = (
+        _compute_air_distance(np.ones((1, *size), dtype=bool), np.zeros(1, dtype=np.intp))[0]
+        < _REACH
+    )
     bodies: dict[bytes, Floats] = {}
     parts, cells, counts = [], [], []
     for first in range(0, len(quanta), _AT_ONCE):
@@ -524,7 +527,9 @@ def _table(known: Lattice) -> sparse.csr_array:
         unlike, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)[1:]
         new = [at for at in unlike.tolist() if keys[at].tobytes() not in bodies]
         for some in np.array_split(new, -(-len(new) // 128)) if new else ():
-            weights = np.maximum(1 - np.square(_distance(seen[some], touch[some]) / _REACH), 0)
+            weights = np.maximum(
+                1 - np.square(_compute_air_distance(seen[some], touch[some]) / _REACH), 0
+            )
             bodies.update(zip((keys[at].tobytes() for at in some), weights, strict=True))
         body = np.stack([bodies[keys[at].tobytes()] for at in unlike.tolist()])[which]
         share = down[y].transpose(0, 2, 1) @ body @ across[x]
@@ -538,7 +543,7 @@ def _table(known: Lattice) -> sparse.csr_array:
     return sparse.csr_array((np.concatenate(parts), np.concatenate(cells), ends), shape=shape)
 
 
-def _overlaps(lines: Indices) -> tuple[Indices, Floats]:
+def _compute_overlaps(lines: Indices) -> tuple[Indices, Floats]:
     """Return, for each line of quanta, the first cell about it, and parts of quanta in cells.
 
     They are (lines of quanta,) and (lines of quanta, quanta about it, cells from the first on).
@@ -552,14 +557,14 @@ def _overlaps(lines: Indices) -> tuple[Indices, Floats]:
     return first, np.maximum(np.minimum(quantum + 4, ends) - np.maximum(quantum, begins), 0) / 4
 
 
-def _distance(air: Mask, kind: Indices) -> Floats:
+def _compute_air_distance(air: Mask, kind: Indices) -> Floats:
     """Return how far the quanta about nodes are from them through air, in quanta.
 
     The shortest way from quantum to quantum over 16 neighbours; infinite where none leads.
 
     Args:
         air: (nodes, 2 _QUANTA, 2 _QUANTA), a node in the middle of each.
-        kind: (nodes,), as `_nodes` gives it.
+        kind: (nodes,), as `_make_nodes` gives it.
 
     Source: Dijkstra 1959 for what is sought; Bellman 1958 for how, many nodes side by side.
     """
@@ -589,13 +594,13 @@ def _distance(air: Mask, kind: Indices) -> Floats:
     return here
 
 
-def _ends(lines: Floats, at: Floats) -> tuple[Indices, Indices]:
+def _find_touching_parts(lines: Floats, at: Floats) -> tuple[Indices, Indices]:
     """Return the part between lines that ends at a coordinate, and the one that begins; or -1."""
     ends, begins = (np.searchsorted(lines, at, side=side) - 1 for side in ("left", "right"))
     return np.where(ends < len(lines) - 1, ends, -1), np.where(begins < len(lines) - 1, begins, -1)
 
 
-def _box(rect: Rect, columns: int, rows: int) -> Box:
+def _draw_box(rect: Rect, columns: int, rows: int) -> Box:
     left, right = _draw(rect[0], rect[2], columns)
     top, bottom = _draw(rect[1], rect[3], rows)
     return left, top, right, bottom
@@ -615,6 +620,6 @@ def _draw(since_m: float, until_m: float, count: int) -> tuple[int, int]:
     return first, first + 1
 
 
-def _inside(box: Box) -> tuple[slice, slice]:
+def _slice_box(box: Box) -> tuple[slice, slice]:
     left, top, right, bottom = box
     return slice(top, bottom), slice(left, right)

@@ -54,11 +54,13 @@ def read_room(path: str | Path) -> Room:
             far as they were found together: the file, the line, what was given, what was
             expected and why.
     """
-    source = _source(Path(path))
+    source = _load_source(Path(path))
     try:
         document = Document.model_validate(source.document)
     except ValidationError as wrong:
-        told_of = sorted((_line(source, it), _tell(source, it)) for it in wrong.errors())
+        told_of = sorted(
+            (_find_error_line(source, it), _tell(source, it)) for it in wrong.errors()
+        )
         _refuse([said for _, said in told_of])
     room = _build(document, source)
     faults = [str(fault) for fault in check_room(room, source)]
@@ -78,7 +80,7 @@ def _refuse(faults: Sequence[str]) -> NoReturn:
     raise ValueError("\n".join([*faults[:_AT_ONCE], *rest]))
 
 
-def _source(path: Path) -> Source:
+def _load_source(path: Path) -> Source:
     try:
         text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
         return Source(path, tomllib.loads(text), find_lines(text))
@@ -100,7 +102,7 @@ def _source(path: Path) -> Source:
     )
 
 
-def _line(source: Source, error: ErrorDetails) -> int:
+def _find_error_line(source: Source, error: ErrorDetails) -> int:
     return source.find_line((*error["loc"], *error.get("ctx", {}).get("at", ())))
 
 
@@ -111,7 +113,7 @@ def _tell(source: Source, error: ErrorDetails) -> str:
     spec: type[BaseModel] = Document
     table = where[: 1 + any(isinstance(it, int) for it in where[1:2])]
     if len(where) > len(table) or (len(where) > 1 and kind == "missing"):
-        spec = _tables()[str(where[0])]
+        spec = _list_tables()[str(where[0])]
     key = str(where[len(table)]) if len(where) > len(table) else ""
     names = list(spec.model_fields)
     if kind == "extra_forbidden":
@@ -146,7 +148,7 @@ def _tell(source: Source, error: ErrorDetails) -> str:
             expected, why = error["msg"], "two could contradict each other, and none says nothing"
         else:
             many = "tuple" in str(Document.model_fields[name].annotation)
-            given = f"{name} is {_written(error['input'])}"
+            given = f"{name} is {_describe_written_form(error['input'])}"
             expected = f"it must be written {f'[[{name}]]' if many else f'[{name}]'}"
             why = "a table is read as one"
         return str(source.make_fault((*where, *at), given, expected, why))
@@ -154,14 +156,17 @@ def _tell(source: Source, error: ErrorDetails) -> str:
     value = error["input"]
     for part in at:
         value = value[part]
-    given, expected = f"{key} of {describe_table(table)} is {repr(value)[:60]}", _expected(error)
+    given, expected = (
+        f"{key} of {describe_table(table)} is {repr(value)[:60]}",
+        _describe_expected(error),
+    )
     if kind == "missing" and len(where) == len(table) + 1:
         given, expected = f"{describe_table(table)} has no {key}", "it is needed"
     fault = source.make_fault((*where, *at), given, expected, str(field.description))
     return f"{fault} Write {key} = {(field.examples or [''])[0]}"
 
 
-def _written(value: Any) -> str:
+def _describe_written_form(value: Any) -> str:
     if isinstance(value, dict):
         return "written as if there were one"
     return "written as if there were several" if isinstance(value, list) else "no table"
@@ -180,24 +185,24 @@ _KINDS = {
 }
 
 
-def _expected(error: ErrorDetails) -> str:
+def _describe_expected(error: ErrorDetails) -> str:
     usual = error["msg"].replace("Input should be", "it must be")
     usual = usual.replace("greater than or equal to", "at least")
     return _KINDS.get(error["type"], usual.replace("less than or equal to", "at most"))
 
 
-def _tables() -> dict[str, type[BaseModel]]:
+def _list_tables() -> dict[str, type[BaseModel]]:
     """Return the tables of a room file by their names."""
     found: dict[str, type[BaseModel]] = {}
     for name, field in Document.model_fields.items():
-        (found[name],) = _models(field.annotation)
+        (found[name],) = _find_models(field.annotation)
     return found
 
 
-def _models(kind: Any) -> list[type[BaseModel]]:
+def _find_models(kind: Any) -> list[type[BaseModel]]:
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         return [kind]
-    return [model for part in getattr(kind, "__args__", ()) for model in _models(part)]
+    return [model for part in getattr(kind, "__args__", ()) for model in _find_models(part)]
 
 
 def _build(document: Document, source: Source) -> Room:
@@ -209,7 +214,7 @@ def _build(document: Document, source: Source) -> Room:
     """
     room = document.room
     calm = ((0.0, room.baseline_c),)
-    grid = _grid(room, source)
+    grid = _make_grid(room, source)
     if document.seat and document.arrivals is None:
         raise source.make_fault(
             ("seat", 0),
@@ -242,18 +247,19 @@ def _build(document: Document, source: Source) -> Room:
             for it in document.window
         ),
         tuple(Furniture(**dict(piece)) for piece in document.furniture),
-        tuple(_heater(it, room.cell_mm / 1000) for it in document.heater),
+        tuple(_make_heater(it, room.cell_mm / 1000) for it in document.heater),
         tuple(Person(it.name, it.activity or "", it.air_w, it.path) for it in document.person),
-        tuple(_walker(it, nth, room, source) for nth, it in enumerate(document.walker)),
-        _arrivals(document),
+        tuple(_load_walker(it, nth, room, source) for nth, it in enumerate(document.walker)),
+        _make_arrivals(document),
         tuple(
-            _thermometers(it, nth, grid, source) for nth, it in enumerate(document.thermometers)
+            _make_thermometers(it, nth, grid, source)
+            for nth, it in enumerate(document.thermometers)
         ),
         None if document.privacy is None else Privacy(**dict(document.privacy)),
     )
 
 
-def _grid(room: RoomTable, source: Source) -> Grid:
+def _make_grid(room: RoomTable, source: Source) -> Grid:
     columns, rows = (max(1, round(1000 * side / room.cell_mm)) for side in room.size_m)
     right = (columns * room.cell_mm / 1000, rows * room.cell_mm / 1000)
     if max(abs(a - b) for a, b in zip(room.size_m, right, strict=True)) > 1e-9:
@@ -274,14 +280,14 @@ def _grid(room: RoomTable, source: Source) -> Grid:
     return Grid((columns, rows), room.cell_mm)
 
 
-def _heater(heater: HeaterTable, cell_m: float) -> Heater:
+def _make_heater(heater: HeaterTable, cell_m: float) -> Heater:
     x, y = heater.at_m or (0.0, 0.0)
     half = cell_m / 2  # a place stands for a cell's worth of floor
     rect = heater.rect_m or (x - half, y - half, x + half, y + half)
     return Heater(rect, heater.power_w, _WEEK if heater.on is None else heater.on)
 
 
-def _arrivals(document: Document) -> Arrivals | None:
+def _make_arrivals(document: Document) -> Arrivals | None:
     told = document.arrivals
     if told is None:
         return None
@@ -291,7 +297,7 @@ def _arrivals(document: Document) -> Arrivals | None:
     )
 
 
-def _walker(walker: WalkerTable, nth: int, room: RoomTable, source: Source) -> Walker:
+def _load_walker(walker: WalkerTable, nth: int, room: RoomTable, source: Source) -> Walker:
     path = source.path.parent / walker.trace
     if not path.is_file():
         raise source.make_fault(
@@ -316,7 +322,9 @@ def _walker(walker: WalkerTable, nth: int, room: RoomTable, source: Source) -> W
     return Walker(walker.name, walker.air_w, frames, *kept)
 
 
-def _thermometers(group: ThermometersTable, nth: int, grid: Grid, source: Source) -> Thermometers:
+def _make_thermometers(
+    group: ThermometersTable, nth: int, grid: Grid, source: Source
+) -> Thermometers:
     if group.count is None:
         return Thermometers(group.kind, group.places_m or ())
     if min(grid.shape) < 2:
@@ -355,9 +363,9 @@ def read_recorded_people(path: Path, frame_px: Point, sequence: str | None = Non
             rows = [(reader.line_num, row) for row in reader]
             columns = [name or "" for name in reader.fieldnames or ()]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise _trace_fault(path, 1, f"{error}", "a CSV of positions is needed") from error
+        raise _make_trace_fault(path, 1, f"{error}", "a CSV of positions is needed") from error
     if not set(_COLUMNS) <= set(columns):
-        raise _trace_fault(
+        raise _make_trace_fault(
             path, 1, f"the header is {','.join(columns)!r}", f"it needs {', '.join(_COLUMNS)}"
         )
     if sequence is None and rows and "sequence" in columns:
@@ -365,15 +373,15 @@ def read_recorded_people(path: Path, frame_px: Point, sequence: str | None = Non
     frames: dict[int, list[Point]] = {}
     for line, row in rows:
         if sequence is None or row.get("sequence") == sequence:
-            frame, place = _row(path, line, row, frame_px)
+            frame, place = _parse_row(path, line, row, frame_px)
             frames.setdefault(frame, []).extend(place)
     if not any(frames.values()):
         which = f" of {sequence!r}" if sequence is not None else ""
-        raise _trace_fault(path, 1, f"there is no position{which}", "at least one is needed")
+        raise _make_trace_fault(path, 1, f"there is no position{which}", "at least one is needed")
     return tuple((frame, tuple(frames[frame])) for frame in sorted(frames))
 
 
-def _row(
+def _parse_row(
     path: Path, line: int, row: dict[str, str], frame_px: Point
 ) -> tuple[int, tuple[Point, ...]]:
     words = [(row.get(name) or "").strip() for name in _COLUMNS]
@@ -383,11 +391,11 @@ def _row(
             return frame, ()
         x, y = float(words[1]), float(words[2])
     except ValueError as error:
-        raise _trace_fault(
+        raise _make_trace_fault(
             path, line, f"{','.join(words)!r}", "must be a frame and two numbers"
         ) from error
     if not (0 <= x <= frame_px[0] and 0 <= y <= frame_px[1]):
-        raise _trace_fault(
+        raise _make_trace_fault(
             path,
             line,
             f"a place at {x:g}, {y:g}",
@@ -396,7 +404,7 @@ def _row(
     return frame, ((x, y),)
 
 
-def _trace_fault(path: Path, line: int, given: str, needed: str) -> ValueError:
+def _make_trace_fault(path: Path, line: int, given: str, needed: str) -> ValueError:
     return ValueError(
         f"{path} line {line}: {given}, but {needed}, for walkers go where people were recorded. "
         f"For example:\n    {_EXAMPLE}"

@@ -75,11 +75,11 @@ def keep_longest(histories: Iterable[History]) -> list[History]:
     return [
         one
         for one in several
-        if not any(other != one and _goes_on(other, one) for other in several)
+        if not any(other != one and _has_prefix(other, one) for other in several)
     ]
 
 
-def _goes_on(other: History, one: History) -> bool:
+def _has_prefix(other: History, one: History) -> bool:
     """Say whether a history begins with all of another."""
     *before, last = one
     if len(other) < len(one) or other[: len(before)] != tuple(before):
@@ -190,7 +190,7 @@ def compute_response(
     """
     several = list_door_days(room)
     known = _prepare(room, protect_distance_m, hold_s, through_walls, several)
-    return _prove(*_responses(known, several), known.cells, kept)
+    return _prove(*_compute_worst_response(known, several), known.cells, kept)
 
 
 def compute_day_response(
@@ -223,7 +223,7 @@ def compute_day_response(
     half = len(several) // 2
     several = several[half:] + several[:half]
     known = _prepare(room, protect_distance_m, hold_s, through_walls, several)
-    made, pasts = _responses(known, several)
+    made, pasts = _compute_worst_response(known, several)
     told = format_clock(moments[0])
     if len(moments) > 1:
         told = f"each of {len(moments)} readings from {told} to {format_clock(moments[-1])}"
@@ -267,17 +267,19 @@ def _prepare(
     return _Known(room, places, lags, seen, floors, tuple(far_cells), cells, hold_s)
 
 
-def _responses(known: _Known, several: Sequence[History]) -> tuple[Response, list[Past]]:
+def _compute_worst_response(
+    known: _Known, several: Sequence[History]
+) -> tuple[Response, list[Past]]:
     """Return the response that is enough after each of these, each lag at its worst; and lags.
 
     Side by side: solving lets other threads run.
     """
     with ThreadPoolExecutor(min(len(several), _AT_ONCE)) as pool:
-        made, pasts = zip(*pool.map(partial(_response, known), several), strict=True)
+        made, pasts = zip(*pool.map(partial(_compute_door_response, known), several), strict=True)
     return pick_worst(made), list(pasts)
 
 
-def _response(known: _Known, doors: History) -> tuple[Response, Past]:
+def _compute_door_response(known: _Known, doors: History) -> tuple[Response, Past]:
     room, step_s = known.room, known.room.day.step_s
     steps = sum(since.steps for since in doors)
     held = min(steps, max(1, round(known.hold_s / step_s)))

@@ -56,7 +56,7 @@ def drive_vacant(
     cause: Cause, clock: Clock, weather: Weather = lambda at_s: None
 ) -> Callable[[float, float], Drive]:
     """Return what drives an empty room over a step, for `march`: a room of `repeat_daily`."""
-    still, felt = _outdoors_at(cause.room, 0.0), _felt(cause.room)
+    still, felt = _set_outdoors(cause.room, 0.0), _compute_outdoor_shares(cause.room)
 
     def drives(from_s: float, to_s: float) -> Drive:
         step, outdoors_c = make_step(clock, from_s, to_s), weather((from_s + to_s) / 2)
@@ -114,7 +114,7 @@ def repeat_daily(room: Room) -> Room:
 def list_causes(room: Room) -> tuple[Cause, ...]:
     """Return what a file may have wrong, each by one deviation; the first is the file itself."""
     air, found = room.air, [Cause("the file", room)]
-    if any(is_outdoors(room, course) for course in _beyond(room)):
+    if any(is_outdoors(room, course) for course in _list_outside_courses(room)):
         found.append(Cause("outdoors", room, ((0.0, _OUTDOORS_K),), True))
         found.append(Cause("outdoors, by day", room, _RAMP, True))
     for nth, heater in enumerate(room.heaters):
@@ -123,7 +123,7 @@ def list_causes(room: Room) -> tuple[Cause, ...]:
         found.append(Cause(f"heater {nth + 1}", replace(room, heaters=heaters)))
     for name, side in room.sides.items():
         if side.u_w_per_m2k > 0 and not is_outdoors(room, side.outside_c):
-            sides = {**room.sides, name: side._replace(outside_c=_warmer(side.outside_c))}
+            sides = {**room.sides, name: side._replace(outside_c=_warm_course(side.outside_c))}
             found.append(Cause(f"beyond {name}", replace(room, sides=sides), passes=True))
     supply = tuple((at_s, value + _SUPPLY_K) for at_s, value in air.supply_c)
     for what, other in (
@@ -142,16 +142,16 @@ def is_outdoors(room: Room, beyond_c: Course) -> bool:
     return len(set(values)) > 1 or abs(values[0] - room.air.baseline_c) > _INDOORS_K
 
 
-def _beyond(room: Room) -> list[Course]:
+def _list_outside_courses(room: Room) -> list[Course]:
     sides = [side.outside_c for side in room.sides.values() if side.u_w_per_m2k > 0]
     return sides + [window.outside_c for window in room.windows]
 
 
-def _warmer(course: Course) -> Course:
+def _warm_course(course: Course) -> Course:
     return tuple((at_s, value + _NEXT_DOOR_K) for at_s, value in course)
 
 
-def _outdoors_at(room: Room, outdoors_c: float) -> Room:
+def _set_outdoors(room: Room, outdoors_c: float) -> Room:
     """Return the room with this temperature outdoors, all day."""
 
     def calm(course: Course) -> Course:
@@ -167,10 +167,10 @@ def _outdoors_at(room: Room, outdoors_c: float) -> Room:
     )
 
 
-def _felt(room: Room) -> list[list[Floats]]:
+def _compute_outdoor_shares(room: Room) -> list[list[Floats]]:
     """Return by how much it is warmer beyond each side where it is one kelvin warmer outdoors."""
     cold, warm = (
-        model.make_empty_drive(_outdoors_at(room, value), 0.0, 1.0) for value in (0.0, 1.0)
+        model.make_empty_drive(_set_outdoors(room, value), 0.0, 1.0) for value in (0.0, 1.0)
     )
     return [
         [np.asarray(after) - np.asarray(before) for before, after in zip(*both, strict=True)]
@@ -208,11 +208,11 @@ class Vacant:
     ) -> None:
         self.room, self._views, self._weather = repeat_daily(room), views, weather
         self.clock, self._since_s = clock or find_time_of_day, at_s
-        medium = self._media(self.room)(at_s, at_s)
+        medium = self._make_media(self.room)(at_s, at_s)
         self._now = Run(medium, at_s=at_s)
         self._causes = list_causes(self.room)
         self._beside = [
-            Run(self._media(cause.room)(at_s, at_s), at_s=at_s) for cause in self._causes
+            Run(self._make_media(cause.room)(at_s, at_s), at_s=at_s) for cause in self._causes
         ]
 
     @property
@@ -268,7 +268,7 @@ class Vacant:
         """What tells the march of this room from that of another, in 16 hexadecimal digits."""
         said = hashlib.sha256(repr(self.room).encode())
         for cause in self._causes:
-            said.update(fingerprint(self._media(cause.room)(0.0, 0.0)).encode())
+            said.update(fingerprint(self._make_media(cause.room)(0.0, 0.0)).encode())
         said.update(np.ascontiguousarray(self._views).tobytes())
         return said.hexdigest()[:16]
 
@@ -307,10 +307,10 @@ class Vacant:
 
     def _march(self, run: Run, cause: Cause, step_s: float, until_s: float) -> None:
         drives = drive_vacant(cause, self.clock, self._weather)
-        for _ in march(run, drives, step_s, until_s, self._media(cause.room)):
+        for _ in march(run, drives, step_s, until_s, self._make_media(cause.room)):
             pass
 
-    def _media(self, room: Room) -> Media:
+    def _make_media(self, room: Room) -> Media:
         return lambda from_s, to_s: model.make_step_medium(
             room, *make_step(self.clock, from_s, to_s)
         )

@@ -68,12 +68,16 @@ def decimal_epsilon(at_mu: Number, at_delta: Number) -> Decimal:
 def decimal_zcdp_epsilon(rho: Number, at_delta: Number) -> Decimal:
     """Return min over alpha of alpha rho + ln(1/(alpha delta)) / (alpha - 1) + ln(1 - 1/alpha)."""
     price = Decimal(rho)
-    return max(Decimal(0), _least(lambda alpha: alpha * price + _exchange(alpha, at_delta)))
+    return max(
+        Decimal(0), _minimise_over_alpha(lambda alpha: alpha * price + _exchange(alpha, at_delta))
+    )
 
 
 def decimal_zcdp_rho(at_epsilon: Number, at_delta: Number) -> Decimal:
     """Return the largest rho whose epsilon is at most this: each alpha allows so much."""
-    return -_least(lambda alpha: (_exchange(alpha, at_delta) - Decimal(at_epsilon)) / alpha)
+    return -_minimise_over_alpha(
+        lambda alpha: (_exchange(alpha, at_delta) - Decimal(at_epsilon)) / alpha
+    )
 
 
 def decimal_zcdp_delta(rho: Number, at_epsilon: Number) -> Decimal:
@@ -87,7 +91,7 @@ def decimal_zcdp_delta(rho: Number, at_epsilon: Number) -> Decimal:
         less = alpha - 1
         return less * (alpha * price - e) + alpha * (1 - 1 / alpha).ln() - less.ln()
 
-    return min(Decimal(1), _least(log_delta).exp())
+    return min(Decimal(1), _minimise_over_alpha(log_delta).exp())
 
 
 def _exchange(alpha: Decimal, at_delta: Number) -> Decimal:
@@ -119,7 +123,7 @@ def _find_crossing(beyond: Callable[[Decimal], bool]) -> tuple[Decimal, Decimal]
         return low, high
 
 
-def _least(cost: Callable[[Decimal], Decimal]) -> Decimal:
+def _minimise_over_alpha(cost: Callable[[Decimal], Decimal]) -> Decimal:
     """Return the least cost over alpha > 1, which has one valley, by thirds."""
     with localcontext(Context(prec=40)):
         low, high = Decimal(-20), Decimal(60)
@@ -163,15 +167,17 @@ def accountant_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     prices = [(1 / (2 * sigma * sigma), d) for sigma, d in widths]
     paid = [(rho, e) for rho, _ in prices[:: len(deltas)] for e in epsilons]
     answers: tuple[tuple[str, Callable[..., Any], Callable[..., Decimal], list[Any]], ...] = (
-        ("sigma of one release", gaussian_sigma, _sigma, grid),
-        ("epsilon of one release", gaussian_epsilon, _epsilon, widths),
-        ("delta of one release", gaussian_delta, _delta, curved),
+        ("sigma of one release", gaussian_sigma, _compute_sigma, grid),
+        ("epsilon of one release", gaussian_epsilon, _compute_epsilon, widths),
+        ("delta of one release", gaussian_delta, _compute_delta, curved),
         ("epsilon of many releases", zcdp_epsilon, decimal_zcdp_epsilon, prices),
         ("delta of many releases", zcdp_delta, decimal_zcdp_delta, paid),
         ("rho of many releases", zcdp_rho, decimal_zcdp_rho, grid),
     )
     for name, ours, other, cases in answers:
-        yield from claim_accountant(name, _each(ours, other, cases), lower=ours is zcdp_rho)
+        yield from claim_accountant(
+            name, _compute_pairs(ours, other, cases), lower=ours is zcdp_rho
+        )
     yield claim_formula_refused([(float(e), float(d)) for e, d in grid])
     yield claim_ledger_sum(effort)
     yield claim_device_price(effort)
@@ -269,7 +275,7 @@ def claim_device_price(effort: Effort) -> Claim:
     return claim_none(sentence, wrong, samples=tries)
 
 
-def _each(
+def _compute_pairs(
     ours: Callable[..., Any], other: Callable[..., Decimal], cases: list[tuple[Any, Any]]
 ) -> list[Pair]:
     return [
@@ -278,15 +284,15 @@ def _each(
     ]
 
 
-def _sigma(epsilon: str, delta: str) -> Decimal:
+def _compute_sigma(epsilon: str, delta: str) -> Decimal:
     return 1 / decimal_mu(epsilon, delta)
 
 
-def _epsilon(sigma: float, delta: str) -> Decimal:
+def _compute_epsilon(sigma: float, delta: str) -> Decimal:
     return decimal_epsilon(1 / Decimal(sigma), delta)
 
 
-def _delta(epsilon: str, sigma: float) -> Decimal:
+def _compute_delta(epsilon: str, sigma: float) -> Decimal:
     return decimal_delta(epsilon, 1 / Decimal(sigma))
 
 
@@ -330,8 +336,8 @@ def claim_small_room(mechanism: Any) -> Iterator[Claim]:
             asked = mechanism.plan(query, ())
             given = Fraction(mechanism.subject.find_noise(asked)[1][0])
             square = mechanism.subject.find_sensitivity(asked)
-            needed = _least_variance(asked.guarantee, square, times)
-            ratio, slack = needed / _decimal(given), (_decimal(given) - 1) / needed
+            needed = _compute_least_variance(asked.guarantee, square, times)
+            ratio, slack = needed / _make_decimal(given), (_make_decimal(given) - 1) / needed
             most, looked = max(most, slack), looked + 1
             if ratio > least:
                 least, where = ratio, f"{times} readings at epsilon {epsilon[0]}/{epsilon[1]}"
@@ -353,20 +359,22 @@ def claim_small_room(mechanism: Any) -> Iterator[Claim]:
 
 
 @lru_cache(maxsize=64)
-def _factor(epsilon: Fraction, delta: Fraction, many: bool) -> Decimal:
+def _compute_unit_variance(epsilon: Fraction, delta: Fraction, many: bool) -> Decimal:
     """Return the variance for a sensitivity of one: of one reading, or of each of many."""
     with localcontext(Context(prec=50)):
-        asked = _decimal(epsilon), _decimal(delta)
+        asked = _make_decimal(epsilon), _make_decimal(delta)
         if not many:
             return (DISCRETE / decimal_mu(*asked)) ** 2
         return 1 / (2 * decimal_zcdp_rho(*asked))  # many are counted in zCDP, where they add up
 
 
-def _least_variance(promise: Any, square: Fraction, times: int) -> Decimal:
+def _compute_least_variance(promise: Any, square: Fraction, times: int) -> Decimal:
     """Return the least variance, in grains squared, that keeps a promise for so many readings."""
     with localcontext(Context(prec=50)):
-        of_one = _factor(Fraction(*promise.epsilon), Fraction(*promise.delta), times > 1)
-        return of_one * times * _decimal(square)
+        of_one = _compute_unit_variance(
+            Fraction(*promise.epsilon), Fraction(*promise.delta), times > 1
+        )
+        return of_one * times * _make_decimal(square)
 
 
 def claim_variance(
@@ -374,9 +382,9 @@ def claim_variance(
 ) -> Iterator[Claim]:
     """Yield that a variance is the least that keeps a promise for so many readings."""
     with localcontext(Context(prec=50)):
-        least = _least_variance(promise, square, times)
+        least = _compute_least_variance(promise, square, times)
         most = least * ROUNDED_UP + 1
-        given = _decimal(variance)
+        given = _make_decimal(variance)
     readings = f"{times} reading{'s' * (times > 1)}"
     yield Claim(
         f"{name}: the noise planned is no less than epsilon and delta ask for, by eighty digits",
@@ -412,5 +420,5 @@ def claim_total(name: str, mechanism: Any, query: Any, times: int, effort: Effor
     )
 
 
-def _decimal(number: Fraction) -> Decimal:
+def _make_decimal(number: Fraction) -> Decimal:
     return Decimal(number.numerator) / Decimal(number.denominator)

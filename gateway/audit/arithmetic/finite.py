@@ -63,27 +63,27 @@ class Span:
         self._first, self._last, self._shift = first, last, shift
 
     def __add__(self, other: Any) -> "Span":
-        return Span(self._first, self._last, self._shift + self._other(other))
+        return Span(self._first, self._last, self._shift + self._check_operand(other))
 
     __radd__ = __add__
 
     def __sub__(self, other: Any) -> "Span":
-        return Span(self._first, self._last, self._shift - self._other(other))
+        return Span(self._first, self._last, self._shift - self._check_operand(other))
 
     def __lt__(self, other: Any) -> bool:
-        return self._below(self._other(other))
+        return self._is_below(self._check_operand(other))
 
     def __le__(self, other: Any) -> bool:
-        return self._below(self._other(other) + 1)
+        return self._is_below(self._check_operand(other) + 1)
 
     def __gt__(self, other: Any) -> bool:
-        return not self._below(self._other(other) + 1)
+        return not self._is_below(self._check_operand(other) + 1)
 
     def __ge__(self, other: Any) -> bool:
-        return not self._below(self._other(other))
+        return not self._is_below(self._check_operand(other))
 
     def __eq__(self, other: object) -> bool:
-        place = self._other(other) - self._shift
+        place = self._check_operand(other) - self._shift
         if self._first <= place <= self._last:
             raise SplitError(max(place, self._first + 1))
         return False
@@ -92,7 +92,7 @@ class Span:
         return self != 0
 
     def __floordiv__(self, other: Any) -> int:
-        size = self._other(other)
+        size = self._check_operand(other)
         if size < 1:
             self._split()
         quotient = (self._first + self._shift) // size
@@ -106,13 +106,13 @@ class Span:
     def __divmod__(self, other: Any) -> tuple[int, "Span"]:
         return self // other, self % other
 
-    def _below(self, limit: int) -> bool:
+    def _is_below(self, limit: int) -> bool:
         place = limit - self._shift
         if self._first < place <= self._last:
             raise SplitError(place)
         return self._last < place
 
-    def _other(self, other: object) -> int:
+    def _check_operand(self, other: object) -> int:
         """Return the other number of an operation; one that is no whole number is not for all."""
         return other if isinstance(other, int) else self._split()
 
@@ -284,12 +284,12 @@ class Family:
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what holds in each room, and in each family of rounds."""
     for name, query in mechanism.subject.list_queries():
-        yield from _room(name, query, mechanism, effort)
+        yield from _claim_room(name, query, mechanism, effort)
     for name, queries in mechanism.subject.list_sweeps(effort.full):
         yield from _sweep(name, queries, mechanism)
 
 
-def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Claim]:
+def _claim_room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what a device answers in one room, through the whole of its report."""
     subject, round = mechanism.subject, mechanism.plan(query, ())
     times = query.readings
@@ -301,7 +301,7 @@ def _room(name: str, query: Any, mechanism: Any, effort: Effort) -> Iterator[Cla
         def program(rng: Any, reading: Any = reading) -> Any:
             return tuple(mechanism.report(round, reading, rng))
 
-        law = _law(program, seen)
+        law = _compute_law(program, seen)
         if law != stated(reading):
             seen.unlike = f"of the cell {reading}"
         found.add(law)
@@ -339,7 +339,7 @@ def _sweep(name: str, queries: Sequence[Any], mechanism: Any) -> Iterator[Claim]
 
 def enumerate_answers(subject: Any, round: Any, seen: Family, name: str) -> None:
     """Take every answer to every reading of a round into what is seen, by draw and veil."""
-    drawn = _law(subject.make_draw(round), seen)
+    drawn = _compute_law(subject.make_draw(round), seen)
     found, stated, inputs = Worst(), subject.find_weights(round), subject.list_readings(round)
     for reading in inputs:
         law: Law = {}
@@ -352,7 +352,7 @@ def enumerate_answers(subject: Any, round: Any, seen: Family, name: str) -> None
     seen.add_round(name, found, len(inputs) * len(drawn))
 
 
-def _law(program: Callable[[Any], Any], seen: Family) -> Law:
+def _compute_law(program: Callable[[Any], Any], seen: Family) -> Law:
     """Return the exact law of a program, and note where it is none."""
     found = weigh_answers(program)
     if found.broken or sum(found.law.values()) != found.total:

@@ -251,7 +251,9 @@ def after_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         drawn = mechanism.release(round, [mechanism.report(round, reading, tape)], tape)
         yield from _follow(name, mechanism, query, drawn)
         if mechanism.subject.KIND == "noise":
-            yield from _follow(f"{name}, warm", mechanism, query, _warm(mechanism, query, round))
+            yield from _follow(
+                f"{name}, warm", mechanism, query, _make_warm_release(mechanism, query, round)
+            )
 
 
 def _follow(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[Claim]:
@@ -261,19 +263,19 @@ def _follow(name: str, mechanism: Any, query: Any, release: Any) -> Iterator[Cla
         f"{name}: a map leaves its releases as they were", release == before, samples=1
     )
     sentence = f"{name}: the same releases give the same map, to the last bit"
-    yield claim_fact(sentence, _bits(first) == _bits(second), samples=2)
+    yield claim_fact(sentence, _list_field_bits(first) == _list_field_bits(second), samples=2)
     sentence = f"{name}: a map carries the promise that its round was made under"
     yield claim_fact(sentence, first.guarantee == release.round.guarantee, samples=1)
 
 
-def _warm(mechanism: Any, query: Any, round: Any) -> Any:
+def _make_warm_release(mechanism: Any, query: Any, round: Any) -> Any:
     """Return a release of one source so warm that noise does not hide it: a map is drawn of it."""
     seen, _ = mechanism.subject.find_neighbours(query, round)
     times = 1 + 3 * isqrt(round.params[4] * len(seen)) // max(1, isqrt(int(np.square(seen).sum())))
     return Release(round, [times * int(value) for value in seen], 1)
 
 
-def _bits(result: Any) -> list[tuple[str, object]]:
+def _list_field_bits(result: Any) -> list[tuple[str, object]]:
     """Return every field of a result, floats to their last bit."""
     names = getattr(result, "__dataclass_fields__", None) or result._fields
     values = ((name, getattr(result, name)) for name in names)
@@ -290,10 +292,10 @@ def promise_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for name, query in mechanism.subject.list_queries():
         round = mechanism.plan(query, ())
         sentence = "the round states its parameters in whole numbers, and its promise in ratios"
-        yield claim_none(f"{name}: {sentence}", list(_not_whole(round)), samples=1)
+        yield claim_none(f"{name}: {sentence}", list(_find_non_integers(round)), samples=1)
 
 
-def _not_whole(round: Any) -> Iterable[str]:
+def _find_non_integers(round: Any) -> Iterable[str]:
     promise = round.guarantee
     if promise.epsilon is None and promise.rho is None:
         yield "neither epsilon nor rho is promised"

@@ -49,7 +49,7 @@ def trace_warmth(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     ]
     step_s = room.day.step_s
     doors = list(reversed(trace_doors(room, at_s)))
-    shut = _solid(room, doors[-1].opened)
+    shut = _find_solid_quanta(room, doors[-1].opened)
     reads = np.stack([_weigh(shut, place) for _, place in kinds])
     lags_s = np.array([max(lag_s, 1e-9) for lag_s, _ in kinds])
     left = np.exp(-step_s / lags_s)
@@ -58,11 +58,11 @@ def trace_warmth(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     shown = before = np.zeros((len(paths), len(kinds)))
     nth = 0
     for since in doors:
-        solid = _solid(room, since.opened)
-        stepped = _steps(room, solid, since.opened, field)
+        solid = _find_solid_quanta(room, since.opened)
+        stepped = _step_field(room, solid, since.opened, field)
         next(stepped)
         for _ in range(since.steps):
-            field = stepped.send(np.stack([_body(solid, path[nth]) for path in paths]))
+            field = stepped.send(np.stack([_spread_body_heat(solid, path[nth]) for path in paths]))
             now = np.einsum("pyx,tyx->pt", field, reads)
             shown = left * shown + (1 - left) * before + ramp * (now - before)
             before = now
@@ -70,11 +70,11 @@ def trace_warmth(room: Room, paths: Sequence[Floats], at_s: float) -> Floats:
     return np.asarray(shown)
 
 
-def _steps(
+def _step_field(
     room: Room, solid: Mask, opened: tuple[bool, ...], field: Floats
 ) -> Generator[Floats, Floats, None]:
     """Yield the field after each step, given the watts of it in every quantum."""
-    loses, stores = _medium(room, solid, opened)
+    loses, stores = _make_medium(room, solid, opened)
     step_s = room.day.step_s
     solve = splu((sparse.diags_array(stores / (STAGE * step_s)) + loses).tocsc()).solve
     kelvin = field.reshape(len(field), -1).T
@@ -86,25 +86,27 @@ def _steps(
         kelvin = kelvin + (1 - STAGE) / STAGE * first + second
 
 
-def _solid(room: Room, opened: tuple[bool, ...]) -> Mask:
+def _find_solid_quanta(room: Room, opened: tuple[bool, ...]) -> Mask:
     drawn = make_plan(room)
     return (drawn.wall > 0) | np.array([False, *(not it for it in opened)])[drawn.door]
 
 
-def _medium(room: Room, solid: Mask, opened: tuple[bool, ...]) -> tuple[sparse.csr_array, Floats]:
+def _make_medium(
+    room: Room, solid: Mask, opened: tuple[bool, ...]
+) -> tuple[sparse.csr_array, Floats]:
     """Return the watts that leave each quantum for a kelvin in each, and the joules it takes."""
     drawn, air = make_plan(room), room.air
     passes = np.full(solid.shape, AIR_J_PER_M3K * air.mixing_m2_per_s)
     takes = np.full(solid.shape, AIR_J_PER_M3K * air.capacity_factor)
     for nth, wall in enumerate(room.walls):
         here, made = drawn.wall == nth + 1, MATERIALS[wall.material]
-        thicker = _thick_mm(room, nth) / wall.thickness_mm
+        thicker = _measure_thickness_mm(room, nth) / wall.thickness_mm
         passes[here] = made.conductivity_w_per_mk * thicker
         takes[here] = made.capacity_j_per_m3k / thicker
     for nth, door in enumerate(room.doors):
         wall_nth = find_door_wall(room, door)
         if not opened[nth] and wall_nth is not None:
-            thicker = _thick_mm(room, wall_nth) / door.thickness_mm
+            thicker = _measure_thickness_mm(room, wall_nth) / door.thickness_mm
             passes[drawn.door == nth + 1] = MATERIALS["wood"].conductivity_w_per_mk * thicker
     face, volume = SIDE_M * room.height_m, SIDE_M**2 * room.height_m
     fresh = AIR_J_PER_M3K * air.air_changes_per_h / 3600 * volume
@@ -116,7 +118,7 @@ def _medium(room: Room, solid: Mask, opened: tuple[bool, ...]) -> tuple[sparse.c
         "east": np.s_[:, -1],
     }
     for side, edge in ends.items():
-        film = _film(room, side, len(own[edge]))
+        film = _compute_u_values(room, side, len(own[edge]))
         out = np.where(film > 0, 1 / np.maximum(film, 1e-12) + SIDE_M / 2 / passes[edge], np.inf)
         own[edge] += face / out
     number = np.arange(solid.size).reshape(solid.shape)
@@ -135,12 +137,12 @@ def _medium(room: Room, solid: Mask, opened: tuple[bool, ...]) -> tuple[sparse.c
     return sparse.csr_array(loses), (takes * volume).ravel()
 
 
-def _thick_mm(room: Room, nth: int) -> float:
+def _measure_thickness_mm(room: Room, nth: int) -> float:
     left, top, right, bottom = make_plan(room).boxes["wall", nth]
     return QUANTUM_MM * float(right - left if is_upright(room.walls[nth]) else bottom - top)
 
 
-def _film(room: Room, side: str, count: int) -> Floats:
+def _compute_u_values(room: Room, side: str, count: int) -> Floats:
     """Return what each quantum of a side passes, in W/(m2 K)."""
     glazed, film = np.zeros(count), np.zeros(count)
     since = SIDE_M * np.arange(count)
@@ -184,7 +186,7 @@ def _weigh(solid: Mask, place: Sequence[float]) -> Floats:
     return weights / weights.sum()
 
 
-def _body(solid: Mask, place: Floats) -> Floats:
+def _spread_body_heat(solid: Mask, place: Floats) -> Floats:
     """Return what a body of one watt gives each quantum: by how far the way through air is."""
     x, y = place / SIDE_M
     middle = int(min(max(y, 0), solid.shape[0] - 1e-9)), int(min(max(x, 0), solid.shape[1] - 1e-9))

@@ -72,7 +72,7 @@ def walks_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     starts = effort.pick(2, 20)
     if effort.own is not None:
         own = read_room(effort.own.plan)
-        for nth, room in enumerate(_stands(own)):
+        for nth, room in enumerate(_yield_door_states(own)):
             made = effort.own.query.response
             name = f"{effort.own.name}, doors standing in way {nth + 1}"
             found = find_clearest_paths(room, made, room.day.until_s, starts, world)
@@ -84,7 +84,7 @@ def walks_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     ratios = []
     for nth, room in enumerate(islice(draw_rooms(world), effort.pick(3, 100))):
         made = compute_day_response(
-            room, _far(room), [room.day.until_s], through_walls=nth % 3 == 1
+            room, _compute_cell_m(room), [room.day.until_s], through_walls=nth % 3 == 1
         )
         found = find_clearest_paths(room, made, room.day.until_s, starts, world)
         ratios.append(found.joint)
@@ -107,7 +107,7 @@ def walks_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
         yield _claim_derived("sample office", office, made, at_s, found)
 
 
-def _stands(room: Room) -> Iterator[Room]:
+def _yield_door_states(room: Room) -> Iterator[Room]:
     """Yield a room for each way its doors stand at some time, and then all day."""
     day = room.day
     for ((opened, _),) in list_door_days(room):
@@ -203,7 +203,7 @@ class _Search:
         places = np.array([place for one in room.thermometers for place in one.places_m])
         seen = compute_views(room, places).reshape(len(places), *make_plan(room).shape)
         parts = [Stretch(build_medium(room, since.opened), since.steps) for since in self.doors]
-        fields = _lag(room, compute_pulses(seen, parts, room.day.step_s))
+        fields = _apply_sensor_lag(room, compute_pulses(seen, parts, room.day.step_s))
         # (lags, heat cells, sensors) of each stretch.
         self.felt = [
             np.array([field.reshape(len(places), -1).T for field in islice(fields, since.steps)])
@@ -218,12 +218,12 @@ class _Search:
         that of their sum; and again, with more pairs about those that were taken.
         """
         floors = [make_lattice(self.room, since.opened) for since in self.doors]
-        pairs = [self._anywhere(known) for known in floors]
+        pairs = [self._draw_pairs(known) for known in floors]
         best: list[Indices] = []
         for look in (None, *LOOKS_M):
             if look is not None:
                 pairs = [
-                    _join(kept, self._about(known, _pick(kept, taken), look))
+                    _join(kept, self._draw_nearby_pairs(known, _pick(kept, taken), look))
                     for known, kept, taken in zip(floors, pairs, best, strict=True)
                 ]
             moved = [
@@ -243,11 +243,11 @@ class _Search:
         here, there = (np.concatenate([end[side] for end in ends])[::-1] for side in (0, 1))
         return here, there
 
-    def _anywhere(self, known: Lattice) -> Pairs:
+    def _draw_pairs(self, known: Lattice) -> Pairs:
         here = self.world.uniform((0, 0), self.room.size_m, (4 * PAIRS, 2))
-        return self._ways(known, here, self._steps(len(here)))
+        return self._select_walkable_pairs(known, here, self._draw_legs(len(here)))
 
-    def _about(self, known: Lattice, pair: Pairs, by_m: float) -> Pairs:
+    def _draw_nearby_pairs(self, known: Lattice, pair: Pairs, by_m: float) -> Pairs:
         """Return more pairs about these, some of the same displacement and some of another."""
         nth = self.world.integers(len(pair[0]), size=2 * PAIRS)
         here, there = pair[0][nth], pair[1][nth]
@@ -258,11 +258,13 @@ class _Search:
         bent = self.world.uniform(size=len(step)) < 0.3
         legs = [
             np.where(bent[:, None], new, old)
-            for new, old in zip(self._steps(len(step)), legs, strict=True)
+            for new, old in zip(self._draw_legs(len(step)), legs, strict=True)
         ]
-        return self._ways(known, here + self.world.normal(0, by_m, here.shape), legs)
+        return self._select_walkable_pairs(
+            known, here + self.world.normal(0, by_m, here.shape), legs
+        )
 
-    def _steps(self, count: int) -> list[Floats]:
+    def _draw_legs(self, count: int) -> list[Floats]:
         """Return two legs each, the second of no length for two of three, as long as may be."""
         share = np.where(self.world.uniform(size=count) < 2 / 3, 1, self.world.uniform(size=count))
         angle = self.world.uniform(0, 2 * math.pi, (2, count))
@@ -271,7 +273,9 @@ class _Search:
             for length, turn in zip((share, 1 - share), angle, strict=True)
         ]
 
-    def _ways(self, known: Lattice, here: Floats, legs: Sequence[Floats]) -> Pairs:
+    def _select_walkable_pairs(
+        self, known: Lattice, here: Floats, legs: Sequence[Floats]
+    ) -> Pairs:
         """Return those of these pairs that people may be at, and that such a way joins."""
         legs = [leg * (1 - 1e-9) for leg in legs]
         corner, there = here + legs[0], here + legs[0] + legs[1]
@@ -338,12 +342,12 @@ def _feel_day(room: Room, path: Floats, at_s: float) -> Floats:
                 yield np.asarray(seen @ run.field_k.ravel())
 
     shown = np.zeros(len(places))
-    for now in _lag(room, feel()):
+    for now in _apply_sensor_lag(room, feel()):
         shown = now
     return shown
 
 
-def _lag(room: Room, fields: Iterable[Floats]) -> Iterator[Floats]:
+def _apply_sensor_lag(room: Room, fields: Iterable[Floats]) -> Iterator[Floats]:
     """Yield what thermometers show of what is there step after step, sensors first."""
     lags_s = np.array(
         [find_preset(one.kind).lag_s for one in room.thermometers for _ in one.places_m]
@@ -362,7 +366,7 @@ def draw_rooms(world: np.random.Generator) -> Iterator[Room]:
         columns, rows = world.integers(10, 16), world.integers(8, 13)
         size = float(columns * 0.2), float(rows * 0.2)
         minutes = int(world.integers(12, 31))
-        walls = tuple(_wall(size, world) for _ in range(world.integers(1, 7)))
+        walls = tuple(_draw_wall(size, world) for _ in range(world.integers(1, 7)))
         room = Room(
             name="random",
             size_m=size,
@@ -375,7 +379,7 @@ def draw_rooms(world: np.random.Generator) -> Iterator[Room]:
             doors=tuple(
                 door
                 for wall in walls
-                if world.uniform() < 0.5 and (door := _door(wall, minutes, world)) is not None
+                if world.uniform() < 0.5 and (door := _draw_door(wall, minutes, world)) is not None
             ),
             furniture=tuple(
                 Furniture((x, y, x + 0.6, y + 0.4), "desk")
@@ -390,11 +394,11 @@ def draw_rooms(world: np.random.Generator) -> Iterator[Room]:
             yield replace(room, thermometers=(Thermometers("ds18b20", held),))
 
 
-def _far(room: Room) -> float:
+def _compute_cell_m(room: Room) -> float:
     return room.cell_mm / 1000
 
 
-def _wall(size: tuple[float, float], world: np.random.Generator) -> Wall:
+def _draw_wall(size: tuple[float, float], world: np.random.Generator) -> Wall:
     """Return a wall that reaches from side to side or ends freely; some thinner than a quantum."""
     thick_mm = float(world.choice([12.0, 50.0, 100.0, 125.0, 240.0]))
     across = int(world.integers(2))
@@ -408,7 +412,7 @@ def _wall(size: tuple[float, float], world: np.random.Generator) -> Wall:
     return Wall(start, end, thick_mm, str(world.choice(["plasterboard", "brick", "glass"])))
 
 
-def _door(wall: Wall, minutes: int, world: np.random.Generator) -> Door | None:
+def _draw_door(wall: Wall, minutes: int, world: np.random.Generator) -> Door | None:
     """Return a door in a wall, that moves on whole minutes; none where there is no place."""
     (x, y), (right, down) = wall.from_m, wall.to_m
     length = right - x + down - y
@@ -437,7 +441,7 @@ def sensitivity_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         round = mechanism.plan(query, ())
         tape = effort.tape("sensitivity", name)
         found = mechanism.subject.search_neighbours(query, round, tape, effort.pick(24, 400))
-        norm = _norm(mechanism.subject.find_noise(round)[0])
+        norm = _select_norm(mechanism.subject.find_noise(round)[0])
         yield from claim_within_promise(
             name, norm(mechanism.subject.find_sensitivity(round)), found, norm
         )
@@ -477,7 +481,9 @@ def _claim_warmth() -> Claim:
                 ours = forward(stands, stands, spread, walls, length)
                 for i, x in enumerate(stands):
                     for j, y in enumerate(stands):
-                        felt = _line(x, y, spread, length if walls == "insulated" else 0.0)
+                        felt = _compute_heat_kernel(
+                            x, y, spread, length if walls == "insulated" else 0.0
+                        )
                         off = abs(ours[i, j] - felt) / max(felt, 1e-6 * ours.max())
                         looked += 1
                         if off > worst:
@@ -489,13 +495,15 @@ def _claim_warmth() -> Claim:
         ours = forward(points, points, 0.7, "insulated", sides[:axes])
         for i, one in enumerate(points):
             for j, other in enumerate(points):
-                felt = math.prod(_line(one[k], other[k], 0.7, sides[k]) for k in range(axes))
+                felt = math.prod(
+                    _compute_heat_kernel(one[k], other[k], 0.7, sides[k]) for k in range(axes)
+                )
                 worst, looked = max(worst, abs(ours[i, j] - felt) / felt), looked + 1
     sentence = "what a place feels of another is what its mirror images add up to, term by term"
     return claim_at_most(sentence, 1e-9, worst, unit="of the warmth", samples=looked, detail=where)
 
 
-def _line(x: float, y: float, spread: float, length: float) -> float:
+def _compute_heat_kernel(x: float, y: float, spread: float, length: float) -> float:
     """Return what is felt at x of heat at y, between walls so far apart, or without any at 0."""
     reach = math.ceil(math.sqrt(200 * spread) / length) + 2 if length else 0
     terms = [
@@ -506,6 +514,6 @@ def _line(x: float, y: float, spread: float, length: float) -> float:
     return math.fsum(terms) / math.sqrt(4 * math.pi * spread)
 
 
-def _norm(family: str) -> Any:
+def _select_norm(family: str) -> Any:
     """Return what takes a stated sensitivity to grains: Gaussians are stated squared."""
     return math.sqrt if family == "dgauss" else float

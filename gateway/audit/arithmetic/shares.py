@@ -40,11 +40,11 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for name, query in subject.list_queries():
         round = mechanism.plan(query, [])
         epsilon = Fraction(round.params[2], round.params[3])
-        most = _most(mechanism, query, round, effort)
+        most = _find_largest_change(mechanism, query, round, effort)
         sentence = f"{name}: what one device changes is hidden for the epsilon of the round"
         yield claim_at_most(sentence, epsilon, most, samples=TAPES)
         sentence = f"{name}: a sum that is opened has the noise that hides one device"
-        yield _claim_noise(sentence, _noise(mechanism, query, round, effort))
+        yield _claim_noise(sentence, _draw_sum_noise(mechanism, query, round, effort))
         yield from _claim_refused(name, mechanism, query, round, effort)
 
 
@@ -94,7 +94,7 @@ def mixed_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     )
 
 
-def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:
+def _find_largest_change(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:
     """Return by how much one device changes all numbers together, each at its rate, by trying."""
     subject, size, most = mechanism.subject, 1 << round.params[7], Fraction(0)
     rates = subject.list_rates(query, round)
@@ -114,7 +114,9 @@ def _most(mechanism: Any, query: Any, round: Any, effort: Effort) -> Fraction:
     return most
 
 
-def _noise(mechanism: Any, query: Any, round: Any, effort: Effort) -> dict[Fraction, list[int]]:
+def _draw_sum_noise(
+    mechanism: Any, query: Any, round: Any, effort: Effort
+) -> dict[Fraction, list[int]]:
     """Return the noise of sums over the fewest honest devices that are opened, for each rate."""
     subject, size = mechanism.subject, 1 << round.params[7]
     (nothing, reading), tape = subject.make_silent(round, 85), effort.tape("shares", "noise")
@@ -127,7 +129,7 @@ def _noise(mechanism: Any, query: Any, round: Any, effort: Effort) -> dict[Fract
     return found
 
 
-def _bent(round: Any) -> Iterator[tuple[str, Any]]:
+def _make_bent_rounds(round: Any) -> Iterator[tuple[str, Any]]:
     """Yield Rounds that ask for more than this one, each with what is wrong in it."""
     params = round.params
     for words, at, value in (
@@ -166,7 +168,7 @@ def _claim_refused(
             device.params_of(asked), asked.number, newest, *own
         )
 
-    asked = [*_bent(round), *subject.list_bad_rounds(round)]
+    asked = [*_make_bent_rounds(round), *subject.list_bad_rounds(round)]
     answered = [words for words, bent in asked if not refused(bent)]
     good = not refused(round)
     answered += ["the same round again"] * (not refused(round, round.number))
@@ -180,13 +182,13 @@ def _claim_refused(
 
 def _claim_noise(sentence: str, drawn: dict[Fraction, list[int]]) -> Claim:
     """Return the claim that noise has, for each rate, the law of discrete Laplace."""
-    chance = min(_fits(noise, float(rate)) for rate, noise in drawn.items())
+    chance = min(_compute_p_value(noise, float(rate)) for rate, noise in drawn.items())
     fits, samples = chance > FALSE_ALARM, sum(map(len, drawn.values()))
     detail = "" if fits else f"such noise has a chance of {chance:.2g}"
     return claim_fact(sentence, fits, samples=samples, detail=detail)
 
 
-def _fits(noise: list[int], rate: float) -> float:
+def _compute_p_value(noise: list[int], rate: float) -> float:
     """Return the p-value of Pearson's chi-square against discrete Laplace of this rate."""
     q, seen = exp(-rate), Counter(noise)
     statistic, cells, rest, left = 0.0, 0, float(len(noise)), len(noise)
@@ -220,13 +222,13 @@ def central_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         tried = 0
         while round := mechanism.plan(query, releases):
             payloads = _claim_report(mechanism, round, effort)
-            worst, more = _worst(mechanism, round, payloads)
+            worst, more = _find_worst_epsilon(mechanism, round, payloads)
             spent, tried = spent + worst, tried + more
             if not releases:
                 yield _claim_drawn(name, mechanism, round, payloads, effort)
                 yield _claim_bent(name, mechanism, round, payloads, effort)
             tape = effort.tape("central", name, len(releases))
-            releases.append(mechanism.release(round, _crowd(payloads, [0] * CROWD), tape))
+            releases.append(mechanism.release(round, _make_crowd(payloads, [0] * CROWD), tape))
         yield claim_at_most(
             f"{name}: one user changes all releases together by at most what the noise hides",
             promised,
@@ -248,12 +250,14 @@ def _claim_report(mechanism: Any, round: Any, effort: Effort) -> list[list[int]]
     ]
 
 
-def _crowd(payloads: Sequence[Sequence[int]], inputs: Sequence[int]) -> list[list[int]]:
+def _make_crowd(payloads: Sequence[Sequence[int]], inputs: Sequence[int]) -> list[list[int]]:
     """Return the payloads of a user an input, each of a sensor of its own."""
     return [[user, *payloads[at][1:]] for user, at in enumerate(inputs)]
 
 
-def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tuple[Fraction, int]:
+def _find_worst_epsilon(
+    mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]
+) -> tuple[Fraction, int]:
     """Return the most that one user changes, in scales of the noise, and how many were tried.
 
         sum over numbers of |change| / scale,
@@ -263,7 +267,7 @@ def _worst(mechanism: Any, round: Any, payloads: Sequence[Sequence[int]]) -> tup
     subject = mechanism.subject
     scales = [Fraction(*scale) for scale in subject.list_scales(round)]
     seen = {
-        crowd: subject.compute_sums(round, _crowd(payloads, crowd))
+        crowd: subject.compute_sums(round, _make_crowd(payloads, crowd))
         for crowd in combinations_with_replacement(range(len(payloads)), CROWD)
     }
     absent = subject.find_absent(round)
@@ -287,7 +291,7 @@ def _claim_drawn(
     itself is held by layers of its own. Which numbers those are must follow from what is
     released: were they chosen by exact ones, the choice would tell of these without noise.
     """
-    crowd = _crowd(payloads, [user % len(payloads) for user in range(CROWD)])
+    crowd = _make_crowd(payloads, [user % len(payloads) for user in range(CROWD)])
     exact, off = mechanism.subject.compute_sums(round, crowd), 0
     for tape in range(DRAWS):
         one, other = (effort.tape("central", name, "noise", tape) for _ in range(2))
@@ -310,7 +314,7 @@ def _claim_bent(
     name: str, mechanism: Any, round: Any, payloads: Sequence[Sequence[int]], effort: Effort
 ) -> Claim:
     """Return the claim that nobody counts twice, and no number moves more than a user may."""
-    crowd = _crowd(payloads, [0] * CROWD)
+    crowd = _make_crowd(payloads, [0] * CROWD)
     bent = [[*crowd, crowd[0]], [*crowd[1:], [0, *([10**30] * (len(crowd[0]) - 1))]]]
     bent += [[*crowd[1:], [0, *crowd[0][1:], *crowd[0][1:]]], [*crowd[1:], [0, *([-1] * 99)]]]
     bent += [[*crowd[1:], [*crowd[0][:-1], number]] for number in (-(10**9), 10**30)]

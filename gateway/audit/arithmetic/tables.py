@@ -124,11 +124,11 @@ ROUNDS, SENSORS = 6, 16
 
 def array_claims(round: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what an array that is asked this Round adds to its readings, and what it refuses."""
-    yield from _answers(round, effort)
+    yield from _claim_answers(round, effort)
     yield _claim_allowed(round, effort)
 
 
-def _answers(round: Any, effort: Effort) -> Iterator[Claim]:
+def _claim_answers(round: Any, effort: Effort) -> Iterator[Claim]:
     root = effort.root("arrays")
     device = Device(round, root, sensors=SENSORS, tables=True)
     opened = other = late = 0
@@ -197,9 +197,9 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     rng = effort.tape("tables")
     widths = [1, 2500, 1_618_796, WIDEST, 1 + rng.below(10**7)]
     for variance in widths:
-        yield from _law(variance)
+        yield from _claim_law(variance)
     yield from _search()
-    yield _steady(effort)
+    yield _claim_constant_time(effort)
     tabled = mechanism.subject.list_tabled()
     for query in (effort.own.query,) if effort.own else tabled:
         yield from _plan_promise(query, mechanism.plan(query, ()))
@@ -209,7 +209,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield from array_claims(mechanism.plan(held, ()), effort)
 
 
-def _law(variance: int) -> Iterator[Claim]:
+def _claim_law(variance: int) -> Iterator[Claim]:
     made = Sampler(variance, 1, table.BITS)
     digits, count = count_wrong_digits(made), sum(len(part) for _, part in made.parts)
     sentence = f"tables for a variance of {variance} add up to it"
@@ -244,7 +244,7 @@ def _search() -> Iterator[Claim]:
         )
 
 
-def _steady(effort: Effort) -> Claim:
+def _claim_constant_time(effort: Effort) -> Claim:
     part, rng = table.Table(600, 1, table.BITS), effort.tape("steady")
     sizes, seen = array("I", (1, len(part), 3)), set()
     limbs = [(0, 0, 0), (2**28 - 1, 2**28 - 1, 2**29 - 1)]
@@ -276,7 +276,7 @@ def _plan_promise(query: Any, asked: Any) -> Iterator[Claim]:
     yield claim_at_most(
         f"{name}: all that devices may ever draw takes no more of delta than is set aside",
         float(ASIDE * delta),
-        float(_delta_taken(query)),
+        float(_compute_delta_cost(query)),
         unit="delta",
         samples=KEYS * ANSWERS * AGAIN * sensors,
     )
@@ -290,7 +290,7 @@ def _plan_promise(query: Any, asked: Any) -> Iterator[Claim]:
     )
 
 
-def _delta_taken(query: Any) -> Decimal:
+def _compute_delta_cost(query: Any) -> Decimal:
     """Return what all that devices may ever draw takes of delta."""
     samples = KEYS * ANSWERS * AGAIN * query.sensors[0] * query.sensors[1]
     with localcontext(Context(prec=DIGITS)):
@@ -307,7 +307,7 @@ def _claim_refused(mechanism: Any, tabled: Any) -> Claim:
         query = replace(tabled, sensors=(side, side), epsilon=epsilon, delta=(1, 10**down))
         given = not is_refused(partial(mechanism.plan, query, ()))
         planned += given
-        if given != (_delta_taken(query) * 10**down <= set_aside):
+        if given != (_compute_delta_cost(query) * 10**down <= set_aside):
             wrong.append(f"{side * side} sensors at epsilon {epsilon}, delta 1e-{down}")
     return claim_fact(
         "tables are planned for just those promises whose delta pays for them",

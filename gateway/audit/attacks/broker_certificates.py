@@ -59,17 +59,17 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         gateway: Any = access.make_tls_context(Mqtt(host=HOST, ca_file=ca_file))
         anybody: Any = access.make_tls_context(Mqtt(host=HOST))
         device = tls.context(HOST, ours.certificate)
-        yield _spoken_to(
+        yield _claim_trusted_only(
             "the gateway speaks to a broker with the right certificate, and to no other",
             ways,
             lambda sock: gateway.wrap_socket(sock, server_hostname=HOST),
         )
-        yield _spoken_to(
+        yield _claim_trusted_only(
             "a device speaks to a broker with the right certificate, and to no other",
             ways,
             device.wrap_socket,
         )
-        yield _spoken_to(
+        yield _claim_trusted_only(
             "a gateway without an authority of its own speaks to no broker of a private one",
             [broker._replace(trusted=False) for broker in ways],
             lambda sock: anybody.wrap_socket(sock, server_hostname=HOST),
@@ -78,12 +78,12 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield _claim_plain()
 
 
-def _spoken_to(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
-    wrong = [broker.name for broker in ways if _agrees(broker.pair, wrap) != broker.trusted]
+def _claim_trusted_only(sentence: str, ways: Any, wrap: Callable[[socket.socket], Any]) -> Claim:
+    wrong = [broker.name for broker in ways if _is_accepted(broker.pair, wrap) != broker.trusted]
     return claim_none(sentence, wrong, "brokers", samples=len(ways))
 
 
-def _agrees(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bool:
+def _is_accepted(pair: certificates.Pair, wrap: Callable[[socket.socket], Any]) -> bool:
     """Return whether a client of this kind goes on with a server that shows this certificate."""
     here, there = socket.socketpair()
     server = threading.Thread(target=_serve, args=(pair, there), daemon=True)

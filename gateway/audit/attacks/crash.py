@@ -50,7 +50,7 @@ def contradiction_claims(round: Any, root: bytes) -> Iterator[Claim]:
     yield _claim_kept(round, root)
     believed, touched, looked = [], [], 0
     device = Device(round, root)
-    for name, slots in _stories(round, root):
+    for name, slots in _yield_spoilt_slots(round, root):
         looked += 1
         for i in range(COUNT):
             device.slots.write(i, slots[i])
@@ -80,7 +80,7 @@ def _claim_kept(round: Any, root: bytes) -> Claim:
     return claim_none(sentence, taken, "enrolments", samples=COUNT + 1)
 
 
-def _stories(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
+def _yield_spoilt_slots(round: Any, root: bytes) -> Iterator[tuple[str, list[bytes]]]:
     """Yield what may be found in the slots, none of it to be believed."""
     device = Device(round, root)
     old = [device.slots.read(i) for i in range(COUNT)]
@@ -163,11 +163,11 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
             yield from _at_random(asked, mechanism.subject, mode, effort, spite)
     yield from contradiction_claims(round, effort.root("contradicted"))
     for mode, asked in subject_of(round).list_modes(round):
-        yield from _everywhere(asked, mechanism.subject, mode, effort)
-    yield _asleep(effort)
+        yield from _claim_cut_at_each_write(asked, mechanism.subject, mode, effort)
+    yield _claim_deep_sleep(effort)
 
 
-def _asleep(effort: Effort) -> Claim:
+def _claim_deep_sleep(effort: Effort) -> Claim:
     """Let boards sleep deeply so many times, lose the memory that outlives a sleep, and go on."""
     root, faults, starts = effort.root("asleep"), set(), 0
     key, limits = rootkeys.state_key(root), Limits(1, 4, 10, 1000, 10**6, 0)
@@ -194,7 +194,9 @@ def _asleep(effort: Effort) -> Claim:
     return claim_none(sentence, faults, "faults", samples=starts)
 
 
-def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator[Claim]:
+def _claim_cut_at_each_write(
+    round: Any, subject: Any, mode: str, effort: Effort
+) -> Iterator[Claim]:
     """Cut the power at every write of one life, at several places of the write."""
     faults, places, place, ended = list[str](), 0, 0, False
     rng = effort.tape("everywhere", mode)
@@ -203,9 +205,9 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
             with record_blocks(rng) as blocks:
                 life = Life(round, subject, rng, blocks)
                 life.flash.fuse = place
-                ended = not _live_through(life, _script)
+                ended = not _live_through(life, _play_script)
                 life.flash.fuse = -1
-                _live_through(life, _again)
+                _live_through(life, _restart_and_play)
                 faults += life.faults + blocks.faults
                 places += 1
         place += 1
@@ -215,7 +217,7 @@ def _everywhere(round: Any, subject: Any, mode: str, effort: Effort) -> Iterator
     yield claim_none(sentence, faults, "faults", samples=places)
 
 
-def _script(life: Life) -> None:
+def _play_script(life: Life) -> None:
     for turn in range(2):
         for number in range(10):
             life.go_on()
@@ -227,9 +229,9 @@ def _script(life: Life) -> None:
     life.go_on()
 
 
-def _again(life: Life) -> None:
+def _restart_and_play(life: Life) -> None:
     life.start_and_check()
-    _script(life)
+    _play_script(life)
 
 
 def _live_through(life: Life, lived: Any) -> bool:
@@ -272,7 +274,7 @@ def _at_random(
                 life.spoilt = life.spoilt or wears
                 life.flash.fuse = rng.below(WRITES)
                 life.flash.drops = rng.below(WRITES) if wears else -1
-                seen += _live_through(life, lambda one: _day(one, rng))
+                seen += _live_through(life, lambda one: _play_random_day(one, rng))
                 if life.dead:
                     break
             faults += life.faults + blocks.faults
@@ -291,7 +293,7 @@ def _at_random(
         yield claim_fact(sentence, frames > devices * 5, samples=frames)
 
 
-def _day(life: Life, rng: Any) -> None:
+def _play_random_day(life: Life, rng: Any) -> None:
     life.start_and_check()
     for _ in range(0 if life.dead else rng.below(DAY)):
         if rng.below(12) == 0:

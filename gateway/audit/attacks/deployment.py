@@ -65,7 +65,9 @@ class _Room:
 
     def search_neighbours(self, query: Any, round: Any, rng: Any, tries: int) -> Any:
         """Return what the mechanism's own search finds, on ways that one can walk if need be."""
-        more = () if self._own.plan is None else (_ways(self._own.plan, query.grid),)
+        more = (
+            () if self._own.plan is None else (_find_walkable_steps(self._own.plan, query.grid),)
+        )
         return self._subject.search_neighbours(query, round, rng, tries, *more)
 
     def find_neighbours(self, query: Any, round: Any) -> tuple[Any, Any]:
@@ -89,7 +91,7 @@ class _Room:
         ]
 
 
-def _ways(plan: Path, grid: Any) -> tuple[Any, ...]:
+def _find_walkable_steps(plan: Path, grid: Any) -> tuple[Any, ...]:
     """Return from which cell's middle one can walk straight to the next one's, right and down."""
     from physics.rooms.plan import make_lattice  # seldom needed, and much
     from physics.rooms.read import read_room

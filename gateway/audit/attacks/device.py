@@ -159,9 +159,9 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
     """
     unit = noise / sigma
     flat = unit.reshape(-1, unit.shape[2])
-    yield from _size(name, flat, alpha)
-    yield _law(name, flat, alpha, sigma)
-    yield _tails(name, flat, alpha)
+    yield from _claim_noise_size(name, flat, alpha)
+    yield _claim_noise_law(name, flat, alpha, sigma)
+    yield _claim_tails(name, flat, alpha)
     pairs = [(i, j) for i in range(flat.shape[1]) for j in range(i)]
     if pairs:
         each = alpha / len(pairs)
@@ -179,9 +179,11 @@ def noise_claims(name: str, noise: Floats, sigma: float, alpha: float) -> Iterat
     yield _claim_none(sentence, [(again, "")], flat.size, alpha)
 
 
-def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
+def _claim_noise_size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
     whole = bound_variance(unit, alpha)
-    yield _ratio(f"{name}: the noise is no smaller than promised", whole, unit.size, alpha)
+    yield _claim_variance(
+        f"{name}: the noise is no smaller than promised", whole, unit.size, alpha
+    )
     yield claim_at_most(
         f"{name}: the noise is no larger than promised, so that nothing is wasted",
         1.0,
@@ -194,7 +196,7 @@ def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
     each = [bound_variance(column, alpha / unit.shape[1]) for column in unit.T]
     least = int(np.argmin([sensor.found for sensor in each]))
     sentence = f"{name}: every sensor has noise of its own"
-    yield _ratio(sentence, each[least], unit.size, alpha, f"least on sensor {least}")
+    yield _claim_variance(sentence, each[least], unit.size, alpha, f"least on sensor {least}")
     # What all sensors share adds up here, where single pairs of them hide it.
     sums = bound_variance(unit.sum(axis=1) / np.sqrt(unit.shape[1]), alpha / 2)
     yield claim_at_most(
@@ -208,7 +210,9 @@ def _size(name: str, unit: Floats, alpha: float) -> Iterator[Claim]:
     )
 
 
-def _ratio(sentence: str, found: Between, samples: int, alpha: float, detail: str = "") -> Claim:
+def _claim_variance(
+    sentence: str, found: Between, samples: int, alpha: float, detail: str = ""
+) -> Claim:
     """Return the claim that a variance, promised to be 1, is not less."""
     return claim_at_most(
         sentence,
@@ -222,13 +226,13 @@ def _ratio(sentence: str, found: Between, samples: int, alpha: float, detail: st
     )
 
 
-def _law(name: str, unit: Floats, alpha: float, sigma: float) -> Claim:
+def _claim_noise_law(name: str, unit: Floats, alpha: float, sigma: float) -> Claim:
     chance, cells = compute_p_value(unit * sigma, sigma, min(CELLS, max(unit.size // 50, 4)))
     sentence = f"{name}: the noise has the law of the discrete Gaussian"
-    return _likely(sentence, chance, unit.size, alpha, f"chi-square over {cells} cells")
+    return _claim_p_value(sentence, chance, unit.size, alpha, f"chi-square over {cells} cells")
 
 
-def _likely(sentence: str, chance: float, samples: int, alpha: float, detail: str) -> Claim:
+def _claim_p_value(sentence: str, chance: float, samples: int, alpha: float, detail: str) -> Claim:
     """Return the claim that what was seen has no less than the chance alpha."""
     return Claim(
         sentence,
@@ -242,7 +246,7 @@ def _likely(sentence: str, chance: float, samples: int, alpha: float, detail: st
     )
 
 
-def _tails(name: str, unit: Floats, alpha: float) -> Claim:
+def _claim_tails(name: str, unit: Floats, alpha: float) -> Claim:
     """Return the claim on how often noise is large: a tail that is cut off hides nothing there.
 
     Each count beyond a bound is binomial. The last bound is one that some thirty should pass.
@@ -256,7 +260,7 @@ def _tails(name: str, unit: Floats, alpha: float) -> Claim:
         chances.append(2 * len(bounds) * float(rare))
     sentence = f"{name}: noise is large as often as promised"
     where = f"up to {far:.2f} standard deviations"
-    return _likely(sentence, min(chances), unit.size, alpha, where)
+    return _claim_p_value(sentence, min(chances), unit.size, alpha, where)
 
 
 def _claim_none(
@@ -296,7 +300,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield from tell_apart(room, mechanism, effort, effort.pick(1200, 20_000))
 
 
-def _device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Device:
+def _make_device(room: Scenes, effort: Effort, sensors: int, first: int = 0) -> Device:
     root = effort.root("root", room.name, sensors, first)
     return Device(room.round, root, name=f"bench-{first}", sensors=sensors, first=first)
 
@@ -315,7 +319,7 @@ def _claim_price(room: Scenes) -> Claim:
 
 def tell_apart(room: Scenes, mechanism: Any, effort: Effort, tries: int) -> Iterator[Claim]:
     """Yield what tells the two scenes of a room apart, and what the noise in them is."""
-    device = _device(room, effort, sensors=len(room.below))
+    device = _make_device(room, effort, sensors=len(room.below))
     seen = sample_releases(room, make_far_scenes(room), [device], mechanism.release, effort, tries)
     yield from _claim_between(room, seen, effort.alpha)
     yield from noise_claims(room.name, seen.noise, room.sigma, effort.alpha)
@@ -327,16 +331,18 @@ def _claim_between(room: Scenes, seen: Seen, alpha: float) -> Iterator[Claim]:
     """Yield how far apart along the direction known, and along one learnt."""
     cut = float(seen.apart @ seen.middle)
     found = estimate_separation(seen.below @ seen.apart, seen.above @ seen.apart, cut, alpha)
-    yield _no_better(f"{room.name}: who knows both scenes tells them", seen, found, alpha)
+    yield _claim_separation(f"{room.name}: who knows both scenes tells them", seen, found, alpha)
     third = len(seen.below) // 3
     direction, cut = learn_direction(seen.below[:third], seen.above[:third])
     found = estimate_separation(
         seen.below[third:] @ direction, seen.above[third:] @ direction, cut, alpha
     )
-    yield _no_better(f"{room.name}: who learns from examples tells them", seen, found, alpha)
+    yield _claim_separation(
+        f"{room.name}: who learns from examples tells them", seen, found, alpha
+    )
 
 
-def _no_better(words: str, seen: Seen, found: Between, alpha: float) -> Claim:
+def _claim_separation(words: str, seen: Seen, found: Between, alpha: float) -> Claim:
     return claim_at_most(
         f"{words} no further apart than promised",
         seen.mu,
@@ -352,7 +358,7 @@ def judge_single_sensors(
     room: Scenes, mechanism: Any, effort: Effort, samples: int
 ) -> Iterator[Claim]:
     """Yield what so many single readings a side tell, all of a room's sensors counted as one."""
-    device = _device(room, effort, sensors=len(room.below))
+    device = _make_device(room, effort, sensors=len(room.below))
     tries = 2 * (samples // len(room.below) // 2 + 1)
     seen = sample_releases(
         room, make_single_scenes(room), [device], mechanism.release, effort, tries
@@ -361,7 +367,9 @@ def judge_single_sensors(
     below, above = seen.below - seen.middle, seen.above - seen.middle
     found = estimate_separation(below.ravel(), above.ravel(), 0.0, effort.alpha)
     single = seen._replace(below=below.reshape(-1, 1))
-    yield _no_better("of a single sensor, two readings are told", single, found, effort.alpha)
+    yield _claim_separation(
+        "of a single sensor, two readings are told", single, found, effort.alpha
+    )
     yield claim_at_most(
         "of a single sensor, two readings are told as far apart as promised: no noise is wasted",
         1.0,
@@ -396,7 +404,7 @@ def judge_separate_devices(
     room: Scenes, mechanism: Any, effort: Effort, tries: int
 ) -> Iterator[Claim]:
     """Yield what is shared by devices of one sensor each, which must be nothing."""
-    devices = [_device(room, effort, 1, first) for first in range(len(room.below))]
+    devices = [_make_device(room, effort, 1, first) for first in range(len(room.below))]
     seen = sample_releases(room, make_far_scenes(room), devices, mechanism.release, effort, tries)
     name = f"{room.name}, {len(devices)} devices"
     yield from noise_claims(name, seen.noise, room.sigma, effort.alpha)

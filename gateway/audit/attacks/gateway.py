@@ -158,8 +158,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         house = House(Path(folder), round, devices)
         yield from _count_spent(house, rho)
         yield from _replay(house, effort)
-        yield from _double(house, rho)
-        yield _behind(house)
+        yield from _claim_reused_counters(house, rho)
+        yield _claim_stale_counters(house)
         yield from impossible_claims(house, ROUNDS + 2)
         house.store.close()
 
@@ -205,7 +205,7 @@ def _replay(house: House, effort: Effort) -> Iterator[Claim]:
     yield claim_fact("and it costs nothing", house.spent == spent, samples=tries)
 
 
-def _double(house: House, rho: Fraction) -> Iterator[Claim]:
+def _claim_reused_counters(house: House, rho: Fraction) -> Iterator[Claim]:
     """Yield what becomes of other bytes under counters that were used, or that lie behind."""
     spent, device = house.spent, house.devices[0]
     report = device.open_frame(house.sent[-len(NAMES)].payload)
@@ -244,7 +244,7 @@ def _double(house: House, rho: Fraction) -> Iterator[Claim]:
     )
 
 
-def _behind(house: House) -> Claim:
+def _claim_stale_counters(house: House) -> Claim:
     """A frame from before the last one must not count after a restart, whatever round it names."""
     device = house.devices[0]
     report = device.open_frame(house.sent[-len(NAMES)].payload)

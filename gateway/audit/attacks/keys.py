@@ -28,8 +28,8 @@ def keys_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     room = list_plans(mechanism)[0]
     yield _check_document(root)
     yield _claim_own(root, other)
-    yield _short_refused(root)
-    yield from _forgotten(room.round, root)
+    yield _claim_short_refused(root)
+    yield from _claim_forgotten(room.round, root)
 
 
 def make_mac(key: bytes, *parts: bytes) -> bytes:
@@ -78,7 +78,7 @@ def _claim_own(root: bytes, other: bytes) -> Claim:
     )
 
 
-def _short_refused(root: bytes) -> Claim:
+def _claim_short_refused(root: bytes) -> Claim:
     """Keys that are too short to be safe must be refused everywhere."""
     short = root[:31]
     uses: dict[str, Callable[[], Any]] = {
@@ -93,14 +93,14 @@ def _short_refused(root: bytes) -> Claim:
     return claim_none("a short key is refused", taken, samples=len(uses))
 
 
-def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
+def _claim_forgotten(round: Any, root: bytes) -> Iterator[Claim]:
     """Yield what is left of old keys after some boots: in the slots, and in the memory."""
     device, boots, left = Device(round, root, name="bench-1"), 5, []
     for boot in range(1, boots + 1):
         if boot > 1:
             device.boot()
         kept = b"".join(device.slots.read(i) for i in range(COUNT))
-        held = _reachable(device.node) | _reachable(device.budget)
+        held = _find_reachable_bytes(device.node) | _find_reachable_bytes(device.budget)
         secrets: dict[str, tuple[bytes, ...]] = {"the root": (root,)}
         for epoch in range(1, boot):
             chain = rootkeys.chain_at(root, epoch)
@@ -116,7 +116,7 @@ def _forgotten(round: Any, root: bytes) -> Iterator[Claim]:
     yield claim_fact("each boot has the chain key of its number", as_named, samples=boots)
 
 
-def _reachable(thing: Any, depth: int = 6) -> set[bytes]:
+def _find_reachable_bytes(thing: Any, depth: int = 6) -> set[bytes]:
     """Return every bytes object that can be reached from a device, modules left out."""
     found, edge_of_it, seen = set(), [thing], set()
     for _ in range(depth):
@@ -140,7 +140,7 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     root, asked = effort.root("holders"), mechanism.subject.asked
     modes = dict(asked.list_modes(list_plans(mechanism)[0].round))
     yield from _attack_sealed(root)
-    yield _of_the_system(modes["sealed"], root)
+    yield _claim_system_entropy(modes["sealed"], root)
     if "keyholder" not in modes:
         yield _refuse_held(modes["sealed"], root)
         return
@@ -150,7 +150,7 @@ def holders_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     yield claim_fact(sentence, _count_opened(modes["keyholder"], root) == FRAMES, samples=FRAMES)
 
 
-def _of_the_system(round: Any, root: bytes) -> Claim:
+def _claim_system_entropy(round: Any, root: bytes) -> Claim:
     """Who has a sealed device's root, readings and Rounds must still not know what it drew.
 
     All of these are the same here, and the system's entropy alone differs: from one system to
@@ -158,7 +158,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     """
 
     def said(system: bytes) -> list[Any]:
-        with _system_entropy(system):
+        with _replace_system_entropy(system):
             device = Device(round, root)
             frames = [
                 device.ask(number, device.make_readings(1)) for number in range(1, FRAMES + 1)
@@ -173,7 +173,7 @@ def _of_the_system(round: Any, root: bytes) -> Claim:
     )
 
 
-def _system_entropy(system: bytes) -> AbstractContextManager[None]:
+def _replace_system_entropy(system: bytes) -> AbstractContextManager[None]:
     """Let the system give these bytes, over and over, for its entropy."""
     return replace_attribute(entropy, "os_entropy", lambda size: (system * size)[:size])
 
@@ -190,7 +190,7 @@ def _attack_sealed(root: bytes) -> Iterator[Claim]:
     """Yield what a host could repeat of a sealed device's noise: nothing."""
 
     def drawn(chain: bytes, boot: bytes, system: bytes) -> int:
-        with _system_entropy(system):
+        with _replace_system_entropy(system):
             bits: int = entropy.sealed(chain, boot).bits(128)
         return bits
 
@@ -201,7 +201,7 @@ def _attack_sealed(root: bytes) -> Iterator[Claim]:
         "a sealed device's noise depends on its key, its boot and the system's entropy, each"
     )
     yield claim_fact(sentence, len(set(streams)) == len(streams), samples=len(streams))
-    with _system_entropy(b""):
+    with _replace_system_entropy(b""):
         refused = is_refused(lambda: entropy.sealed(root))
     yield claim_fact("a sealed device without a system's entropy is refused", refused, samples=1)
 
@@ -243,18 +243,20 @@ def streams_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     see: what happens when power fails in the middle, for which there is the layer `crash`.
     """
     chain, other = (effort.root("stream", i) for i in range(2))
-    yield _as_documented(chain, effort)
-    yield _complete(chain, other)
-    yield _continues(chain)
-    yield _uniform(effort)
+    yield _claim_documented_stream(chain, effort)
+    yield _claim_distinct_streams(chain, other)
+    yield _claim_no_repeat(chain)
+    yield _claim_uniform(effort)
     asked = mechanism.subject.asked
     for mode, round in asked.list_modes(list_plans(mechanism)[0].round):
-        yield from _devices(round, mode, asked.SENSORS, chain)
+        yield from _claim_fresh_noise(round, mode, asked.SENSORS, chain)
         if mode == "sealed":
-            yield from _devices(round, mode, asked.SENSORS, chain, " without a system's entropy")
+            yield from _claim_fresh_noise(
+                round, mode, asked.SENSORS, chain, " without a system's entropy"
+            )
 
 
-def _as_documented(chain: bytes, effort: Effort) -> Claim:
+def _claim_documented_stream(chain: bytes, effort: Effort) -> Claim:
     rng, wrong, cases = effort.tape("documented"), 0, 40
     for _ in range(cases):
         name = NAMES[rng.below(len(NAMES))]
@@ -276,7 +278,7 @@ def _as_documented(chain: bytes, effort: Effort) -> Claim:
     )
 
 
-def _complete(chain: bytes, other: bytes) -> Claim:
+def _claim_distinct_streams(chain: bytes, other: bytes) -> Claim:
     """All that names a reading must be in its stream, and no two names run into one."""
     heads: dict[int, tuple[Any, ...]] = {}
     alike = []
@@ -293,7 +295,7 @@ def _complete(chain: bytes, other: bytes) -> Claim:
     return claim_none(sentence, alike, "streams shared", samples=len(readings))
 
 
-def _continues(chain: bytes) -> Claim:
+def _claim_no_repeat(chain: bytes) -> Claim:
     """A stream must never come back to where it was: its own counter goes on."""
     blocks = 3000
     stream = entropy.keyed(chain, "a", 1, 1, 0)
@@ -301,7 +303,7 @@ def _continues(chain: bytes) -> Claim:
     return claim_fact("no block of a stream comes again", len(found) == blocks, samples=blocks)
 
 
-def _uniform(effort: Effort) -> Claim:
+def _claim_uniform(effort: Effort) -> Claim:
     """A remainder in place of a rejection would favour small numbers: exact, bit by bit."""
     wrong, cases = 0, 2000
     rng, bits = (entropy.Tape(b"uniform") for _ in range(2))
@@ -317,12 +319,12 @@ def _uniform(effort: Effort) -> Claim:
     )
 
 
-def _devices(
+def _claim_fresh_noise(
     asked: Any, mode: str, sensors: int, root: bytes, system: str = ""
 ) -> Iterator[Claim]:
     """Yield what devices of one root draw, over two boots and Rounds asked thrice."""
     twins = TWINS[:1] if system else TWINS  # a dead system and one root are one sealed device
-    dead = _system_entropy(b"\0") if system else nullcontext()
+    dead = _replace_system_entropy(b"\0") if system else nullcontext()
     with record_blocks() as blocks, dead:
         devices = [Device(asked, root, name=name, sensors=sensors, first=at) for name, at in twins]
         for boot in range(2):

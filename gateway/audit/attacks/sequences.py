@@ -58,13 +58,13 @@ class Siege:
         sensors = self.life.device.identity.sensors
         return self.asking.make_readings(self.round, (1 + 17 * self.secret) * self.reads, sensors)
 
-    def _next_number(self) -> int:
+    def _advance_number(self) -> int:
         self.number = max(self.number, self.life.ever) + 1
         return self.number
 
     def ask(self) -> None:
         """Ask the next Round, as the gateway would."""
-        self.last, signed = sign_round_as(self.round, self._next_number())
+        self.last, signed = sign_round_as(self.round, self._advance_number())
         if self.house is not None and not self.house.charge(self.last, signed):
             self.opened, self.counted = self.opened + 1, 0
         self.life.ask(self.last, self.read_values())
@@ -81,12 +81,12 @@ class Siege:
 
     def ask_failing(self) -> None:
         """Ask a Round while the sensor fails, and says with what."""
-        self.last = self.round._replace(number=self._next_number())
+        self.last = self.round._replace(number=self._advance_number())
         self.life.ask(self.last, OSError(str(self.read_values())))
 
     def ask_garbage(self) -> None:
         """Ask a Round while the sensor gives what is no whole number."""
-        self.last = self.round._replace(number=self._next_number())
+        self.last = self.round._replace(number=self._advance_number())
         which = RUBBISH[(self.fate.below(len(RUBBISH)) + 3 * self.secret) % len(RUBBISH)]
         count = len(self.read_values())
         self.life.ask(self.last, (which,) * count, whole=False)
@@ -104,7 +104,7 @@ class Siege:
 
     def ask_keyless_round(self) -> None:
         """Forge a Round without the site's key."""
-        strange = self.round._replace(number=self._next_number())
+        strange = self.round._replace(number=self._advance_number())
         self.life.ask(strange, self.read_values(), key=bytes(32))
 
     def cut_power(self) -> None:
@@ -213,7 +213,8 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         for number in range(count + 4 * len(WRITTEN)):
             script = WRITTEN[number % len(WRITTEN)].split() if number >= count else None
             lives = [
-                _life(mechanism, asked, mode, effort, number, script, secret) for secret in (0, 1)
+                _play_life(mechanism, asked, mode, effort, number, script, secret)
+                for secret in (0, 1)
             ]
             faults += [fault for life in lives for fault in (*life.faults, *life.blocks.faults)]
             if lives[0].looks != lives[1].looks:
@@ -236,7 +237,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield claim_fact(sentence, answered > 3 * count, samples=answered)
 
 
-def _life(
+def _play_life(
     mechanism: Any, asked: Any, mode: str, effort: Effort, number: int, script: Any, secret: int
 ) -> WatchedDevice:
     """Return what came of one device; two that differ in their secret have one fate."""

@@ -34,7 +34,7 @@ def moments_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     for mode, asked in mechanism.subject.asked.list_modes(round):
         yield from _claim_order(asked, root, mode)
         yield _on_the_tick(asked, root, mode)
-        yield _speaks(asked, root, mode)
+        yield _claim_quiet_until_tick(asked, root, mode)
 
 
 def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
@@ -63,7 +63,7 @@ def _claim_order(round: Any, root: bytes, mode: str) -> Iterator[Claim]:
 
 
 @contextmanager
-def _slow_draws(
+def _delay_draws(
     asking: Any, round: Any, now_ms: list[int], takes_ms: Callable[[int], int]
 ) -> Iterator[list[int]]:
     """Let the clock go on at each draw, by what is made of its noise's size; give their count."""
@@ -87,7 +87,7 @@ def _on_the_tick(round: Any, root: bytes, mode: str) -> Claim:
     """
     device, waits, now_ms, slowest = Device(round, root), [], [0], [0]
     ticker, asking = Ticker(device.node, TICK_MS), device.asked
-    with _slow_draws(asking, round, now_ms, lambda ms: 5 + min(ms, slowest[0])) as slowed:
+    with _delay_draws(asking, round, now_ms, lambda ms: 5 + min(ms, slowest[0])) as slowed:
         for number in range(1, ROUNDS + 1):
             for _ in range(3):  # nothing is due: time to draw ahead
                 ticker.poll(now_ms[0])
@@ -166,7 +166,7 @@ class _Spoken:
             pass
 
 
-def _speaks(round: Any, root: bytes, mode: str) -> Claim:
+def _claim_quiet_until_tick(round: Any, root: bytes, mode: str) -> Claim:
     """Return whether a device on the broker says anything between a Round and its tick.
 
     Limits come right behind each Round: what is said of them would show when the frame was made.
@@ -175,7 +175,7 @@ def _speaks(round: Any, root: bytes, mode: str) -> Claim:
     spoken = _Spoken(device, now_ms)
     said, site = spoken.line.said, device.identity.site
     wrong: list[str] = []
-    with _slow_draws(device.asked, round, now_ms, lambda ms: 1 + ms % (TICK_MS - 10)) as slowed:
+    with _delay_draws(device.asked, round, now_ms, lambda ms: 1 + ms % (TICK_MS - 10)) as slowed:
         for number in range(1, ROUNDS + 1):
             spoken.look()
             now_ms[0] += TICK_MS  # what came before the tick after a draw counts as come at it
@@ -217,12 +217,12 @@ def words_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     subject, root = mechanism.subject, effort.root("words")
     if subject.KIND == "finite":
-        yield from _of_places(mechanism, root)
+        yield from _claim_places_hidden(mechanism, root)
     else:
-        yield from _of_readings(mechanism, root)
+        yield from _claim_readings_hidden(mechanism, root)
 
 
-def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
+def _claim_readings_hidden(mechanism: Any, root: bytes) -> Iterator[Claim]:
     round = list_plans(mechanism)[0].round
     for wide in (0, 1 << 20):  # frames of 16 bits a number, and of 32
         low, high = round.params[2] - wide, round.params[3] + wide
@@ -236,9 +236,14 @@ def _of_readings(mechanism: Any, root: bytes) -> Iterator[Claim]:
         # One sees the same always, the others do not.
         told = [odd if number % 2 else still for number in range(ROUNDS)]
         yield from _compare(f"frames of {mechanism.bits(asked)}-bit numbers", devices, told)
-        yield _one_noise(asked, root, (still, odd))
-    yield _silent("a reading", asked, [Device(asked, root) for _ in _rubbish(1)], _rubbish(1))
-    yield _fits(asked, root)
+        yield _claim_same_noise(asked, root, (still, odd))
+    yield _claim_broken_sensor(
+        "a reading",
+        asked,
+        [Device(asked, root) for _ in _make_invalid_readings(1)],
+        _make_invalid_readings(1),
+    )
+    yield _claim_huge_noise_fits(asked, root)
 
 
 def _limit(asked: Any, round: Any, answers: int) -> Any:
@@ -247,7 +252,7 @@ def _limit(asked: Any, round: Any, answers: int) -> Any:
     return asked.make_limits(round, answers * price)
 
 
-def _of_places(mechanism: Any, root: bytes) -> Iterator[Claim]:
+def _claim_places_hidden(mechanism: Any, root: bytes) -> Iterator[Claim]:
     subject = mechanism.subject
     for name, query in subject.list_queries():
         round = mechanism.plan(query, ())
@@ -255,14 +260,14 @@ def _of_places(mechanism: Any, root: bytes) -> Iterator[Claim]:
         told = tuple(readings[at].values for at in (0, len(readings) // 2, -1))
         devices = [Device(round, root, held=limits) for _ in told]
         yield from _compare(name, devices, [told] * (2 * ANSWERS))
-        rubbish = _rubbish(2)
+        rubbish = _make_invalid_readings(2)
         devices = [Device(round, root, held=limits) for _ in rubbish]
-        yield _silent(name, round, devices, rubbish)
+        yield _claim_broken_sensor(name, round, devices, rubbish)
         yield from _claim_price(name, subject, query, round, root)
-        yield _refuses(name, subject, round, root)
+        yield _claim_excess_refused(name, subject, round, root)
 
 
-def _rubbish(width: int) -> tuple[Any, ...]:
+def _make_invalid_readings(width: int) -> tuple[Any, ...]:
     """Return what is no reading of so many numbers."""
     several = [(one, *(0,) * (width - 1)) for one in NO_NUMBERS]
     return (None, 1.5, "21", "7", (), (0,) * (width + 1), *several)
@@ -303,7 +308,9 @@ def _compare(name: str, devices: list[Device], told: Sequence[tuple[Any, ...]]) 
     )
 
 
-def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]]]) -> Claim:
+def _claim_same_noise(
+    round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]]]
+) -> Claim:
     """Return whether devices of one key draw the same noise, whatever they read."""
     devices = [Device(round, root, sensors=2) for _ in turns[0]]
     alike = 0
@@ -317,7 +324,9 @@ def _one_noise(round: Any, root: bytes, turns: Sequence[Sequence[tuple[int, ...]
     return claim_fact(sentence, alike == ROUNDS // 2, samples=ROUNDS // 2)
 
 
-def _silent(name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]) -> Claim:
+def _claim_broken_sensor(
+    name: str, round: Any, devices: list[Device], rubbish: Sequence[Any]
+) -> Claim:
     """Return whether what a broken sensor gives, a secret still, gets into any word of it."""
     _, signed = sign_round_as(round, 1)
     said = set()
@@ -363,7 +372,7 @@ def _claim_price(name: str, subject: Any, query: Any, round: Any, root: bytes) -
     )
 
 
-def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
+def _claim_excess_refused(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     """Return whether anything is answered that asks for more than was enrolled or promised."""
     num, den = round.guarantee.epsilon
     less = round.guarantee._replace(epsilon=(num, 1000 * den))
@@ -380,7 +389,7 @@ def _refuses(name: str, subject: Any, round: Any, root: bytes) -> Claim:
     return claim_none(sentence, answered, "Rounds", samples=len(asked))
 
 
-def _fits(round: Any, root: bytes) -> Claim:
+def _claim_huge_noise_fits(round: Any, root: bytes) -> Claim:
     """Return whether noise of any size makes a frame: one that is missing would tell of it."""
     low, high = round.params[2:4]
     lengths, drawn = set(), []

@@ -42,17 +42,17 @@ class Shard:
             SITE, self._roots, 1, 1, BITS, self._tape, missing=MISSING
         )
         self.shard = self.drawn.shard
-        self.members = {i: self._member(i, name) for i, name in enumerate(self.shard.members)}
-        self.keys = {i: self._identity(name) for i, name in enumerate(self.shard.members)}
+        self.members = {i: self._make_member(i, name) for i, name in enumerate(self.shard.members)}
+        self.keys = {i: self._make_identity(name) for i, name in enumerate(self.shard.members)}
 
-    def _identity(self, name: str) -> Any:
+    def _make_identity(self, name: str) -> Any:
         return rootkeys.identity(SITE, name, self._roots[name], SITE_KEY, 0)
 
-    def _member(self, place: int, name: str) -> Member:
+    def _make_member(self, place: int, name: str) -> Member:
         root = self._roots[name]
         key, where = rootkeys.roster_key(root), wire.topic(SITE, name, "roster")
         own = agreed.read_roster(self.drawn.rosters[place], key, where)
-        return Member(self._identity(name), own, rootkeys.static_key(root), ciphers)
+        return Member(self._make_identity(name), own, rootkeys.static_key(root), ciphers)
 
     def make_terms(self, number: int) -> Terms:
         """Return what an honest Round says of the sum."""
@@ -61,7 +61,7 @@ class Shard:
     def make_gateway(self, number: int) -> ShardSum:
         """Return the gateway's half of a round."""
         links = {i: Link(one.mac_key, one.config_key) for i, one in self.keys.items()}
-        return ShardSum(self.shard, _body(number), BITS, LENGTH, SITE, SITE_KEY, links)
+        return ShardSum(self.shard, _make_round_body(number), BITS, LENGTH, SITE, SITE_KEY, links)
 
     def begin(self, number: int) -> Frames:
         """Return every device's join of a round."""
@@ -69,7 +69,7 @@ class Shard:
         for place, member in self.members.items():
             numbers = [place + at for at in range(LENGTH)]
             said[place] = member.begin(
-                _body(number), terms, lambda _, numbers=numbers: numbers, self._tape
+                _make_round_body(number), terms, lambda _, numbers=numbers: numbers, self._tape
             )
         return said
 
@@ -94,7 +94,7 @@ class Shard:
 
     def set_message(self, number: int, places: Sequence[int]) -> bytes:
         """Return a set that these are said to be in, as the site signs it."""
-        sid = agreed.sid_of(_body(number), self.shard.digest)
+        sid = agreed.sid_of(_make_round_body(number), self.shard.digest)
         where = shard_topic(SITE, self.shard.number)
         return bytes(agreed.pack(SET, sid, {3: agreed.pack_places(places, SIZE)}, SITE_KEY, where))
 
@@ -103,11 +103,11 @@ class Shard:
         return [sum(place + at for place in places) % (1 << BITS) for at in range(LENGTH)]
 
 
-def _body(number: int) -> bytes:
+def _make_round_body(number: int) -> bytes:
     return b"the map of Round %d" % number
 
 
-def _fields(frame: bytes) -> bytes:
+def _decode_frame(frame: bytes) -> bytes:
     """Return what a device's frame brings, joined."""
     return bytes(decode(frame[: -wire.MAC_BYTES])[3])
 
@@ -122,14 +122,14 @@ def sums_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     What it cannot see: whether more collude than the owner allowed for, and, of a gateway that
     lies, more than each attack tried here; PRIVACY says which of both is promised.
     """
-    yield from _vanishing(effort)
-    yield from _lying_gateway(effort)
-    yield from _broker(effort)
-    yield from _lying_devices(effort)
+    yield from _claim_dropouts(effort)
+    yield from _claim_lying_gateway(effort)
+    yield from _claim_lying_broker(effort)
+    yield from _claim_lying_devices(effort)
     yield from _claim_paid()
 
 
-def _vanishing(effort: Effort) -> Iterator[Claim]:
+def _claim_dropouts(effort: Effort) -> Iterator[Claim]:
     """Yield that a sum is that of who stayed, or is not opened."""
     exact, opened = True, 0
     for step in range(1, 6):
@@ -153,7 +153,7 @@ def _vanishing(effort: Effort) -> Iterator[Claim]:
     yield claim_none(sentence, opened, "sums opened", samples=3)
 
 
-def _lying_gateway(effort: Effort) -> Iterator[Claim]:
+def _claim_lying_gateway(effort: Effort) -> Iterator[Claim]:
     """Yield what devices do where a gateway asks for what it may not have."""
     town = Shard(effort, "two sets")
     gateway = town.make_gateway(1)
@@ -173,8 +173,8 @@ def _lying_gateway(effort: Effort) -> Iterator[Claim]:
     yield claim_at_most(
         "no device answers to a set below its threshold", 0, len(answered), samples=SIZE
     )
-    yield _without_tags(effort)
-    yield from _terms(effort)
+    yield _claim_tags_needed(effort)
+    yield from _claim_roster_terms(effort)
 
 
 def _split(effort: Effort) -> Claim:
@@ -203,7 +203,7 @@ def _reveal(town: Shard, gateway: ShardSum, place: int, said: Frames) -> bytes |
     for j in near:
         if j not in said:
             continue
-        confirmed = _fields(said[j][0])
+        confirmed = _decode_frame(said[j][0])
         order = [i for i in town.shard.neighbours[j] if i in said or j % 2]
         tag = order.index(place) * agreed.TAG
         borne = gateway._devices[j].bearing
@@ -216,10 +216,10 @@ def _reveal(town: Shard, gateway: ShardSum, place: int, said: Frames) -> bytes |
     where = wire.topic(SITE, town.shard.members[place], "told")
     message = agreed.pack(agreed.TAGS, sid, fields, town.keys[place].config_key, where)
     frames, _ = town.answer([(place, message)])
-    return _fields(frames[place][0]) if frames else None
+    return _decode_frame(frames[place][0]) if frames else None
 
 
-def _without_tags(effort: Effort) -> Claim:
+def _claim_tags_needed(effort: Effort) -> Claim:
     """Claim that the mask of who proves nothing to a device is not given by it."""
     town = Shard(effort, "tags")
     gateway = town.make_gateway(1)
@@ -232,13 +232,13 @@ def _without_tags(effort: Effort) -> Claim:
     for place, frames in said.items():
         if place:
             at = town.shard.neighbours[place].index(0)
-            joined = _fields(frames[0])
+            joined = _decode_frame(frames[0])
             given += any(joined[at * SHARE : (at + 1) * SHARE])
     sentence = "no device gives the mask of one that did not prove that it bears theirs"
     return claim_at_most(sentence, 0, given, samples=SIZE - 1)
 
 
-def _terms(effort: Effort) -> Iterator[Claim]:
+def _claim_roster_terms(effort: Effort) -> Iterator[Claim]:
     """Yield that the roster's numbers hold, whatever a Round says, and whose roster it is."""
     town = Shard(effort, "terms")
     honest, begun = town.make_terms(1), list[str]()
@@ -264,7 +264,7 @@ def _terms(effort: Effort) -> Iterator[Claim]:
     yield claim_fact(sentence, sorted(everybody) == sorted(roots) and refused, samples=2)
 
 
-def _broker(effort: Effort) -> Iterator[Claim]:
+def _claim_lying_broker(effort: Effort) -> Iterator[Claim]:
     """Yield that what is repeated, mixed up or forged on the way changes no sum."""
     town = Shard(effort, "broker")
     first, gateway, kept = town.make_gateway(1), town.make_gateway(2), list[tuple[int, bytes]]()
@@ -290,14 +290,14 @@ def _broker(effort: Effort) -> Iterator[Claim]:
     yield claim_fact("a sum is exact beside frames that are none of it", exact, samples=1)
 
 
-def _lying_devices(effort: Effort) -> Iterator[Claim]:
+def _claim_lying_devices(effort: Effort) -> Iterator[Claim]:
     """Yield that who gives false shares is named, or the sum not opened; a false one never is."""
     for liars in (1, SIZE - 3):
         town = Shard(effort, "liars", liars)
         gateway = town.make_gateway(1)
         said = town.run_to_step(gateway, 1, REVEAL)
         for place in range(liars):
-            said[place] = [_false(town, gateway, place, frame) for frame in said[place]]
+            said[place] = [_forge_shares(town, gateway, place, frame) for frame in said[place]]
         _give(gateway, said)
         gateway.end_step()
         if liars == 1:
@@ -312,9 +312,9 @@ def _lying_devices(effort: Effort) -> Iterator[Claim]:
             )
 
 
-def _false(town: Shard, gateway: ShardSum, place: int, frame: bytes) -> bytes:
+def _forge_shares(town: Shard, gateway: ShardSum, place: int, frame: bytes) -> bytes:
     """Return a device's last frame with other shares in it, signed as it would."""
-    joined = _fields(frame)
+    joined = _decode_frame(frame)
     where = wire.topic(SITE, town.shard.members[place], "sum")
     other = bytes(b ^ 0x15 for b in joined)
     return bytes(agreed.pack(REVEAL, gateway.sid, {3: other}, town.keys[place].mac_key, where))

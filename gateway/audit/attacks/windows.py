@@ -97,7 +97,7 @@ def list_kinds(mechanism: Any, tape: Callable[..., Any]) -> Iterator[Kind]:
 
     rng = tape("window", "shard")
     if subject.KIND == "distributed":
-        made, ask = _beside_others(round, query, held, rng)
+        made, ask = _set_up_shard(round, query, held, rng)
         yield Kind("summed", made, ask, seen, FEW)
         return
     sealed = seal_round(round, draw_sealing_key(rng))
@@ -114,7 +114,7 @@ def _ask(device: Device, number: int, read: Any) -> Any:
     return device.node.answer(sign_round_as(device.round, number)[1], read)
 
 
-def _beside_others(
+def _set_up_shard(
     round: Any, query: Any, held: Any, rng: Any
 ) -> tuple[Callable[..., Device], Callable[[Device, int, Any], Any]]:
     """Return what makes the first device of a shard, and what asks it beside the others."""
@@ -202,7 +202,7 @@ class Life:
         """Do one thing; a power cut in it is followed by a start."""
         try:
             getattr(self, name)()
-            self._age()
+            self._age_budget()
         except PowerCut:
             self.flash.fuse = -1
             if self.rng.below(2):
@@ -268,7 +268,7 @@ class Life:
         for _ in range(3):
             self.ask()
             self.wait_hour()
-            self._age()
+            self._age_budget()
         self.restart()
 
     def restart(self) -> None:
@@ -304,13 +304,13 @@ class Life:
         """Let a month pass."""
         self._pass(30 * 86_400_000)
 
-    def _age(self) -> None:
+    def _age_budget(self) -> None:
         self.device.budget.age(self.device.node.fail)
 
     def _pass(self, ms: int) -> None:
         for part in range(8):  # it looks at its clock now and then
             self.clock.true_ms += ms // 8 + (ms % 8 if not part else 0)
-            self._age()
+            self._age_budget()
 
     def tighten(self) -> None:
         """Send limits that are tighter, or not."""
@@ -329,7 +329,7 @@ DRAWN = (
 def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """Yield what devices with a window gave away within it, of true time."""
     if "window_h" not in mechanism.abouts:
-        promises = [plan.guarantee for plan in _first_rounds(mechanism)]
+        promises = [plan.guarantee for plan in _plan_first_rounds(mechanism)]
         sentence = "nothing is promised for a window of hours, which no device of it counts"
         yield claim_fact(sentence, not any(map(get_window_h, promises)), samples=len(promises))
         return
@@ -354,7 +354,7 @@ def claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
         yield claim_fact(sentence, alike and answers > kind.answers * len(lives), samples=answers)
 
 
-def _first_rounds(mechanism: Any) -> Iterator[Any]:
+def _plan_first_rounds(mechanism: Any) -> Iterator[Any]:
     return (mechanism.plan(query, ()) for _, query in mechanism.subject.list_queries())
 
 

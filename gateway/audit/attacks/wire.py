@@ -32,10 +32,10 @@ def limits_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     """
     for room in list_plans(mechanism)[:2]:
         root = effort.root("bounded", room.name)
-        yield from _limits(room.name, room.round, root, effort)
+        yield from _claim_limits(room.name, room.round, root, effort)
 
 
-def _limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
+def _claim_limits(name: str, round: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
     rng, tries = effort.tape("limits", name), effort.pick(600, 20_000)
     device = Device(round, root, budget=FEW)
     topic, key = tightening.topic(SITE, device.identity.name), device.identity.config_key
@@ -116,12 +116,12 @@ def wire_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     others = {who.mac_key, who.config_key, who.state_key, SITE_KEY, rootkeys.link_key(root), root}
     others |= {device.budget.chain, bytes(32)}
     for kind in kinds:
-        yield _genuine(kind)
+        yield _claim_mac(kind)
         yield _count_believed(kind, kinds, others)
-    yield _unpackable(round)
+    yield _claim_readings_refused(round)
 
 
-def _genuine(kind: Kind) -> Claim:
+def _claim_mac(kind: Kind) -> Claim:
     topic, body = kind.topic.encode(), kind.sent[:-MAC_BYTES]
     whole = hmac.digest(kind.key, len(topic).to_bytes(2, "big") + topic + body, "sha256")
     return claim_fact(
@@ -161,7 +161,7 @@ def _count_believed(kind: Kind, kinds: tuple[Kind, ...], others: set[bytes]) -> 
     )
 
 
-def _unpackable(round: Any) -> Claim:
+def _claim_readings_refused(round: Any) -> Claim:
     """A Reading handed over in place of a message must be refused, not sent."""
     reading, sent = Reading(2, (1234,)), 0
     packs: tuple[Callable[[], bytes], ...] = (
@@ -192,11 +192,11 @@ def suited_claims(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     device was told.
     """
     if subject_of(round).CONVERTED:
-        yield from _converters(name, round, root)
+        yield from _claim_converters(name, round, root)
     yield _claim_pace(name, round, root)
 
 
-def _converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
+def _claim_converters(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     size = Fraction(2) ** -round.params[1]  # of a grain, in kelvin
     planned, wrong, silent = round.params[5] * size, [], []
     fine = [planned, planned / 3, *(step for step in STEPS if (planned / step).denominator == 1)]
@@ -258,14 +258,16 @@ def rounds_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     rooms = list_plans(mechanism)
     for room in rooms if len(rooms) < 4 else (*rooms[:2], *rooms[-2:]):
         root = effort.root("forged", room.name)
-        yield from _rounds(room.name, room.round, mechanism.subject, root, effort)
-        yield from _stale(room.name, room.round, root)
+        yield from _claim_rounds(room.name, room.round, mechanism.subject, root, effort)
+        yield from _claim_stale_rounds(room.name, room.round, root)
         yield from suited_claims(room.name, room.round, root)
-    yield _again(room.round, root)
+    yield _claim_repeat_answers(room.round, root)
     yield from _claim_meta(room.round, root)
 
 
-def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) -> Iterator[Claim]:
+def _claim_rounds(
+    name: str, round: Any, subject: Any, root: bytes, effort: Effort
+) -> Iterator[Claim]:
     rng, tries = effort.tape("rounds", name), effort.pick(1200, 30_000)
     device, laws = Device(round, root), effort.pick(LAWS, 20 * LAWS)
     answered, reads = 0, [0]
@@ -302,7 +304,7 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
         wrong += device.asked.list_violations(
             asked, device.limits, device.mode, device.identity.sensor, newest
         )
-        wrong += _law(subject, asked) if answered <= laws else []
+        wrong += _list_broken_claims(subject, asked) if answered <= laws else []
         if device.budget.spent - spent < device.asked.compute_cost(asked, device.limits):
             wrong.append("an answer was not charged in full")
     sentence = f"{name}: no forged Round gets less privacy than the limits, or a lower price"
@@ -312,7 +314,7 @@ def _rounds(name: str, round: Any, subject: Any, root: bytes, effort: Effort) ->
     )
 
 
-def _law(subject: Any, round: Any) -> list[str]:
+def _list_broken_claims(subject: Any, round: Any) -> list[str]:
     """Return what does not hold of all answers to a Round, where they can be enumerated."""
     if subject.KIND != "finite":
         return []
@@ -321,7 +323,7 @@ def _law(subject: Any, round: Any) -> list[str]:
     return [claim.sentence for claim in seen.claims() if not claim.holds]
 
 
-def _stale(name: str, round: Any, root: bytes) -> Iterator[Claim]:
+def _claim_stale_rounds(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     """Yield whether Rounds already answered get anything after a start, and what meta says."""
     device, numbers = Device(round, root), range(2 * PAID_AHEAD)
     for number in numbers:
@@ -337,7 +339,7 @@ def _stale(name: str, round: Any, root: bytes) -> Iterator[Claim]:
     )
 
 
-def _again(round: Any, root: bytes) -> Claim:
+def _claim_repeat_answers(round: Any, root: bytes) -> Claim:
     """Return how often one number is answered where the power is cut as an attacker likes.
 
     The first answer of a start is on the medium at once, so each start asks the least number that

@@ -57,7 +57,7 @@ def parse_ratio(text: str) -> Ratio:
     return Fraction(text).as_integer_ratio()
 
 
-def _world(task: Task, *words: object) -> np.random.Generator:
+def _seed_generator(task: Task, *words: object) -> np.random.Generator:
     return task.make_generator(1, zlib.crc32(repr(words).encode()))
 
 
@@ -78,7 +78,7 @@ def measure_by_radius(task: Task) -> Iterator[Value]:
     best = choose_radius(float(EPSILON), (15, 15))
     setting = Setting((15, 15), parse_ratio(EPSILON), float(round(factor * best)))
     for line in ("DAM", "DAM-NS", "HUEM", "area"):
-        found = recover_map(line, people, setting, _world(task, line, factor))
+        found = recover_map(line, people, setting, _seed_generator(task, line, factor))
         yield Value(f"W2 in cells, {name}", line, factor, measure_w2_cells(people, found))
     even = measure_w2_cells(people, np.ones(people.shape))
     yield Value(f"W2 in cells, {name}", UNIFORM, factor, even)
@@ -102,11 +102,13 @@ def compare_mechanisms(task: Task) -> Iterator[Value]:
     name, side, text = str(task.place[0]), int(task.place[1]), str(task.place[2])
     epsilon = parse_ratio(text)
     people = count_in_cells(draw_data_set(name, task.seed, task.scale, task.points), side)
-    at = float(side) if _by_side(task.figure) else float(text)
+    at = float(side) if _is_by_side(task.figure) else float(text)
     for line in SMALL if side <= 5 else LARGE:
         if line == "SEM-Geo-I" and task.scale < 1 and side > 1 and float(text) < 2:
             continue  # sets of a dozen cells, half a minute a run
-        found = recover_map(line, people, Setting((side, side), epsilon), _world(task, line))
+        found = recover_map(
+            line, people, Setting((side, side), epsilon), _seed_generator(task, line)
+        )
         yield Value(f"W2 in cells, {name}", line, at, measure_w2_cells(people, found))
         if task.run == 0 and name == "MNormal":
             worst = find_privacy(line, (side, side), epsilon).worst_log_ratio
@@ -116,15 +118,15 @@ def compare_mechanisms(task: Task) -> Iterator[Value]:
     yield Value(f"W2 in cells, {name}", UNIFORM, at, even)
 
 
-def _by_side(figure: str) -> bool:
+def _is_by_side(figure: str) -> bool:
     return figure in ("disk-9a", "disk-9f", "disk-13a")
 
 
-def _near(results: Results, line: str) -> Finding:
+def _judge_dam_nearest(results: Results, line: str) -> Finding:
     return check_lowest(results, "DAM", (line,), "W2")
 
 
-def _grows(results: Results) -> Finding:
+def _judge_dam_rising(results: Results) -> Finding:
     return check_falling(results, "DAM", "W2", rises=True)
 
 
@@ -288,7 +290,7 @@ LDPTRACE, PIVOTTRACE, NOBODY = "LDPTrace", "PivotTrace", "PivotTrace of nobody"
 
 
 @lru_cache(maxsize=2)
-def _walks(seed: int, scale: float, points: str) -> Walks:
+def _draw_city_walks(seed: int, scale: float, points: str) -> Walks:
     number = max(2, round(scale * TRAJECTORIES))
     return draw_walks(
         draw_data_set(CITY, seed, 1.0, points), np.random.default_rng([seed, 2]), number
@@ -312,7 +314,7 @@ def _map(
 def measure_trajectory_maps(task: Task) -> Iterator[Value]:
     """Yield the error of every way to map the points of trajectories, at one d and epsilon."""
     side, text = int(task.place[0]), str(task.place[1])
-    walks, epsilon = _walks(task.seed, task.scale, task.points), parse_ratio(text)
+    walks, epsilon = _draw_city_walks(task.seed, task.scale, task.points), parse_ratio(text)
     truth, number = count_in_cells(walks.places, side), float(text)
     shared = (Fraction(*epsilon) / LONGEST).as_integer_ratio()
     at = float(side) if task.figure == "disk-14a" else number
@@ -329,11 +331,11 @@ def measure_trajectory_maps(task: Task) -> Iterator[Value]:
         UNIFORM: lambda _: np.ones(truth.shape),
     }
     for line, way in ways.items():
-        off = measure_w2_cells(truth, way(_world(task, line)))
+        off = measure_w2_cells(truth, way(_seed_generator(task, line)))
         yield Value("W2 in cells, all points", line, at, off)
 
 
-def _places(
+def _make_places(
     sets: tuple[str, ...], sides: tuple[int, ...], epsilons: tuple[str, ...]
 ) -> tuple[Place, ...]:
     return tuple((name, d, e) for name in sets for d in sides for e in epsilons)
@@ -353,30 +355,30 @@ FIGURES = (
     Figure(
         "disk-9a", "W2 grows with d, and DAM is always better than MDSW and HUEM",
         f"9(a) to 9(e): epsilon 3.5; {_NOT}", "cells along a side, d",
-        _places(SETS, (1, 2, 3, 4, 5), ("3.5",)), compare_mechanisms,
-        lambda found: combine_findings(_grows(found), *(_near(found, name) for name in _BOTH)),
-        20, (10, 0.3, _places(SETS, (1, 3, 5), ("3.5",))),
+        _make_places(SETS, (1, 2, 3, 4, 5), ("3.5",)), compare_mechanisms,
+        lambda found: combine_findings(_judge_dam_rising(found), *(_judge_dam_nearest(found, name) for name in _BOTH)),
+        20, (10, 0.3, _make_places(SETS, (1, 3, 5), ("3.5",))),
     ),
     Figure(
         "disk-9f", "W2 grows with d, and DAM is better than SEM-Geo-I for large d",
         f"9(f) to 9(j): epsilon 5; {_NOT}", "cells along a side, d",
-        _places(SETS, (1, 5, 10, 15, 20), ("5",)), compare_mechanisms,
-        lambda found: combine_findings(_grows(found), _near(found, "SEM-Geo-I")),
-        20, (8, 0.3, _places(_HALF, (5, 15), ("5",))),
+        _make_places(SETS, (1, 5, 10, 15, 20), ("5",)), compare_mechanisms,
+        lambda found: combine_findings(_judge_dam_rising(found), _judge_dam_nearest(found, "SEM-Geo-I")),
+        20, (8, 0.3, _make_places(_HALF, (5, 15), ("5",))),
     ),
     Figure(
         "disk-9k", "W2 falls with epsilon, and DAM is always better than MDSW",
         f"9(k) to 9(o): d = 5; {_NOT}", "epsilon",
-        _places(SETS, (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare_mechanisms,
-        lambda found: _near(found, "MDSW"),
-        20, (10, 0.3, _places(SETS, (5,), ("0.7", "2.1", "3.5"))),
+        _make_places(SETS, (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare_mechanisms,
+        lambda found: _judge_dam_nearest(found, "MDSW"),
+        20, (10, 0.3, _make_places(SETS, (5,), ("0.7", "2.1", "3.5"))),
     ),
     Figure(
         "disk-9p", "DAM is better than SEM-Geo-I for large d and large epsilon",
         f"9(p) to 9(t): d = 15; {_NOT}", "epsilon",
-        _places(SETS, (15,), ("5", "6", "7", "8", "9")), compare_mechanisms,
-        lambda found: _near(found, "SEM-Geo-I"),
-        20, (8, 0.3, _places(_HALF, (15,), ("5", "9"))),
+        _make_places(SETS, (15,), ("5", "6", "7", "8", "9")), compare_mechanisms,
+        lambda found: _judge_dam_nearest(found, "SEM-Geo-I"),
+        20, (8, 0.3, _make_places(_HALF, (15,), ("5", "9"))),
     ),
     Figure(
         "disk-10", "each crossed cell has a shrunken area between 0 and 1 (Theorem VI.1)",
@@ -397,15 +399,15 @@ FIGURES = (
     Figure(
         "disk-13a", "on a whole domain DAM is better than MDSW at every d",
         f"epsilon 5; {STAND_IN}", "cells along a side, d",
-        _places((CITY,), (1, 5, 10, 15, 20), ("5",)), compare_mechanisms,
-        lambda found: _near(found, "MDSW"),
-        20, (8, 0.3, _places((CITY,), (5, 10, 15), ("5",))),
+        _make_places((CITY,), (1, 5, 10, 15, 20), ("5",)), compare_mechanisms,
+        lambda found: _judge_dam_nearest(found, "MDSW"),
+        20, (8, 0.3, _make_places((CITY,), (5, 10, 15), ("5",))),
     ),
     Figure(
         "disk-13b", "on a whole domain DAM is better than MDSW at every epsilon",
         f"d = 5; {STAND_IN}", "epsilon",
-        _places((CITY,), (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare_mechanisms,
-        lambda found: _near(found, "MDSW"), 20, (10, 0.3, ()),
+        _make_places((CITY,), (5,), ("0.7", "1.4", "2.1", "2.8", "3.5")), compare_mechanisms,
+        lambda found: _judge_dam_nearest(found, "MDSW"), 20, (10, 0.3, ()),
     ),
     Figure(
         "disk-14a", "DAM is better than LDPTrace and PivotTrace at every d",

@@ -62,16 +62,16 @@ def draw_walks(
     steps = np.empty((longest, walks), np.int64)
     for step in range(longest):
         if step:
-            at = _next(at, counts, side, world)
+            at = _draw_next_cells(at, counts, side, world)
         drawn = (world.random(walks) * counts[at]).astype(np.int64)
         steps[step] = order[first[at] + drawn]
     kept = np.arange(longest)[:, None] < lengths
     return Walks(points[steps.T[kept.T]], lengths)
 
 
-def _next(at: Whole, counts: Whole, side: int, world: np.random.Generator) -> Whole:
+def _draw_next_cells(at: Whole, counts: Whole, side: int, world: np.random.Generator) -> Whole:
     """Return the neighbour each walk goes to, by how many points it has; itself if none has."""
-    around, inside = _neighbours(at, side)
+    around, inside = _find_neighbours(at, side)
     rising = np.cumsum(np.where(inside, counts[around], 0), axis=1)
     drawn = (world.random(len(at)) * rising[:, -1]).astype(np.int64)
     chosen = np.minimum((rising <= drawn[:, None]).sum(axis=1), len(_MOVES) - 1)
@@ -81,7 +81,7 @@ def _next(at: Whole, counts: Whole, side: int, world: np.random.Generator) -> Wh
 _MOVES = tuple((dx, dy) for dy in (-1, 0, 1) for dx in (-1, 0, 1) if dx or dy)
 
 
-def _neighbours(at: Whole, side: int) -> tuple[Whole, NDArray[np.bool_]]:
+def _find_neighbours(at: Whole, side: int) -> tuple[Whole, NDArray[np.bool_]]:
     """Return the eight cells around each, (cells, 8), 0 where there is none, and where one is."""
     y, x = np.divmod(at, side)
     over = np.stack([x + dx for dx, _ in _MOVES], axis=1)
@@ -122,25 +122,25 @@ def estimate_ldptrace(
     """
     if side == 1:
         return np.ones((1, 1))
-    told = _cell_walks(walks, side)
+    told = _list_walk_cells(walks, side)
     cells = side * side
     lengths = np.minimum([len(one) for one in told], cells)
     heard = _estimate_counts(
         np.bincount(lengths - 1, minlength=cells), _LENGTH_SHARE * epsilon, world
     )
-    cut = _quantile(heard)
+    cut = _find_length_quantile(heard)
     each = (1 - _LENGTH_SHARE) * epsilon / (cut + 1)
     short = [one[: max(1, cut)] for one in told]
     first = _estimate_counts(_count([one[0] for one in short], cells), each, world)
     last = _estimate_counts(_count([one[-1] for one in short], cells), each, world)
-    steps = [_directions(one, side) for one in short if len(one) > 1]
+    steps = [_find_step_slots(one, side) for one in short if len(one) > 1]
     flat = np.concatenate(steps) if steps else np.empty(0, np.int64)
     # Eight slots a cell, those that lead out of the grid too, as the program has them.
     moved = _estimate_counts(_count(flat, 8 * cells), each, world).reshape(cells, 8)
     return _estimate(np.maximum(heard, 0), first, last, moved, side, len(told), world)
 
 
-def _cell_walks(walks: Walks, side: int) -> list[Whole]:
+def _list_walk_cells(walks: Walks, side: int) -> list[Whole]:
     """Return the cells of each walk, every cell once for each time it is entered."""
     cells = find_cells(walks.places, Grid((side, side), 0))
     parts = np.split(cells, walks.starts[1:])
@@ -160,13 +160,13 @@ def _estimate_counts(counts: Whole, epsilon: float, world: np.random.Generator) 
     return reports * unbias(ones, float(reports), *oue_chances(epsilon))
 
 
-def _quantile(heard: Floats) -> int:
+def _find_length_quantile(heard: Floats) -> int:
     """Return the least length that nine in ten of the told ones do not exceed."""
     reached = np.flatnonzero(np.cumsum(heard) >= _QUANTILE * heard.sum())
     return int(reached[0]) + 1 if len(reached) and heard.sum() > 0 else len(heard)
 
 
-def _directions(cells: Whole, side: int) -> Whole:
+def _find_step_slots(cells: Whole, side: int) -> Whole:
     """Return each step's slot, eight a cell; steps to no neighbour are left out."""
     y, x = np.divmod(cells, side)
     dx, dy = np.diff(x), np.diff(y)
@@ -187,11 +187,11 @@ def _estimate(
 ) -> Floats:
     """Return the share of points in each cell of walks drawn from what was told."""
     cells = side * side
-    around, inside = _neighbours(np.arange(cells), side)
+    around, inside = _find_neighbours(np.arange(cells), side)
     going = np.where(inside, np.maximum(moved, 0), 0.0)
     ending = np.maximum(last, 0)
-    long = world.choice(cells, size=walks, p=_chances(lengths)) + 1
-    at = world.choice(cells, size=walks, p=_chances(first))
+    long = world.choice(cells, size=walks, p=_compute_probabilities(lengths)) + 1
+    at = world.choice(cells, size=walks, p=_compute_probabilities(first))
     counts = np.bincount(at, minlength=cells).astype(float)
     made = 1
     while len(at) and made < long.max():
@@ -211,7 +211,7 @@ def _estimate(
     return (counts / counts.sum()).reshape(side, side)
 
 
-def _chances(weights: Floats) -> Floats:
+def _compute_probabilities(weights: Floats) -> Floats:
     kept = np.maximum(weights, 0)
     return kept / kept.sum() if kept.sum() > 0 else np.full(len(kept), 1 / len(kept))
 
@@ -296,11 +296,11 @@ def _copy(
     allowed = np.ones((len(at), side * side), bool)
     last = place + 1 == np.repeat(lengths, lengths)
     cells = np.arange(side * side)
-    every = _sector(cells[:, None], cells[None, :], side)  # of every cell around every cell
+    every = _find_sector(cells[:, None], cells[None, :], side)  # of every cell around every cell
     for step, neighbour in ((-1, place > 0), (1, ~last)):
         told = np.flatnonzero(~pivot & neighbour)
         origin = found[told + step]
-        sector = _turn(_sector(origin, at[told], side), each[told], world)
+        sector = _turn(_find_sector(origin, at[told], side), each[told], world)
         allowed[told] &= every[origin] == sector[:, None]
     between = np.flatnonzero(~pivot)
     mask = allowed[between]
@@ -333,7 +333,7 @@ def _blur(
     return found
 
 
-def _sector(origin: Whole, at: Whole, side: int) -> Whole:
+def _find_sector(origin: Whole, at: Whole, side: int) -> Whole:
     """Return in which of the equal sectors around an origin a cell lies; its own cell in 0."""
     (y0, x0), (y1, x1) = np.divmod(origin, side), np.divmod(at, side)
     turn = np.arctan2(y1 - y0, x1 - x0) % (2 * math.pi)

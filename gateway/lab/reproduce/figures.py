@@ -105,7 +105,7 @@ class Results:
     def compute_interval(self, panel: str, line: str, at: float) -> Interval:
         """Return the mean over runs and the half width of its 95 % interval, by Student's law."""
         values = np.array(list(self._found[panel][line][at].values()))
-        return Interval(at, float(values.mean()), _half_width(values), len(values))
+        return Interval(at, float(values.mean()), _compute_half_width(values), len(values))
 
     def compute_mean(self, panel: str, line: str, at: float) -> float:
         """Return the mean over runs."""
@@ -119,7 +119,7 @@ class Results:
         a, b = (self._found[panel][line][at] for line, at in (first, other))
         runs = a.keys() & b.keys()
         apart = np.array([b[run] - a[run] for run in runs])
-        half = _half_width(apart)
+        half = _compute_half_width(apart)
         mean = float(apart.mean())
         return 0 if abs(mean) <= (0 if math.isnan(half) else half) else int(math.copysign(1, mean))
 
@@ -162,7 +162,7 @@ class Results:
         ]
 
 
-def _half_width(values: Floats) -> float:
+def _compute_half_width(values: Floats) -> float:
     if len(values) < 2:
         return math.nan
     deviation = float(values.std(ddof=1))
@@ -299,7 +299,7 @@ def find_figures(names: Sequence[str]) -> list[Figure]:
     """
     known, found = load_figures(), dict[str, Figure]()
     for name in names:
-        fits = [name] if name in known else [one for one in known if _begins(one, name)]
+        fits = [name] if name in known else [one for one in known if _has_prefix(one, name)]
         if name in ELSEWHERE:
             raise OperatorFault(f"{name} has no numbers of its own: {ELSEWHERE[name]}")
         if not fits:
@@ -313,7 +313,7 @@ def find_figures(names: Sequence[str]) -> list[Figure]:
     return list(found.values())
 
 
-def _begins(name: str, start: str) -> bool:
+def _has_prefix(name: str, start: str) -> bool:
     rest = name[len(start) :]
     return start == "all" or (name.startswith(start) and not rest[:1].isdigit())
 
@@ -325,7 +325,7 @@ def format_figure(figure: Figure, results: Results, finding: Finding) -> Iterato
     """Yield what is printed: each panel as a table, the claim, and what became of it."""
     yield f"{figure.name}, {figure.settings}"
     for panel in results.make_panels(figure.across):
-        yield from _panel(panel)
+        yield from _format_panel(panel)
     yield f"claim: {figure.claim}"
     yield f"{finding.verdict}: {finding.why}"
 
@@ -355,7 +355,7 @@ def format_table(columns: Sequence[str], body: Iterable[Sequence[str]]) -> Itera
         yield ("  " + "  ".join(cells)).rstrip()
 
 
-def _panel(panel: Panel) -> Iterator[str]:
+def _format_panel(panel: Panel) -> Iterator[str]:
     places = sorted({one.at for line in panel.lines.values() for one in line})
     if len(places) > _SHOWN:  # all of them are in the table of values
         places = [places[round(at)] for at in np.linspace(0, len(places) - 1, _SHOWN)]

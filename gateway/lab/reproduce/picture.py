@@ -73,16 +73,16 @@ def draw_panels(title: str, panels: Sequence[Panel], path: Path) -> None:
         for at, name in enumerate(names)
     }
     for frame, panel in zip(frames, panels, strict=False):
-        _lines(frame, panel, styles)
+        _draw_lines(frame, panel, styles)
     for frame in frames[len(panels) :]:
         frame.set_axis_off()
     if panels:
-        _legend(canvas, frames[: len(panels)], 5 if across > 1 else 3)
+        _draw_legend(canvas, frames[: len(panels)], 5 if across > 1 else 3)
     canvas.suptitle(title, fontsize=11)
     canvas.savefig(path, format="png")
 
 
-def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
+def _draw_lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
     frame.spines[["top", "right"]].set_visible(False)
     for name, line in panel.lines.items():
         at, means = [one.at for one in line], [one.mean for one in line]
@@ -92,7 +92,7 @@ def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> Non
         frame.errorbar(
             at,
             means,
-            [_half(one) for one in line],
+            [_find_half_width(one) for one in line],
             color=styles[name][0],
             marker=styles[name][1],
             markersize=4,
@@ -105,21 +105,21 @@ def _lines(frame: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> Non
     frame.set_ylabel(panel.up, fontsize=8)
     frame.tick_params(labelsize=7)
     places = sorted({one.at for line in panel.lines.values() for one in line})
-    if _wide(places):
+    if _is_wide(places):
         frame.set_xscale("log")
         _name_ticks(frame, places)
     # A map that says nothing is far above all others; it must not flatten them.
     shown = [one for name, line in panel.lines.items() if name != UNIFORM for one in line]
     means = [one.mean for one in shown]
-    ends = [one.mean + side * _half(one) for one in shown for side in (-1, 1)]
-    if _wide(means):
+    ends = [one.mean + side * _find_half_width(one) for one in shown for side in (-1, 1)]
+    if _is_wide(means):
         frame.set_yscale("log")
         frame.set_ylim(0.7 * min(end for end in ends if end > 0), 1.5 * max(ends))
     elif max(ends, default=0.0) > 0:
         frame.set_ylim(min(0, 1.15 * min(ends)), 1.15 * max(ends))
 
 
-def _half(one: Interval) -> float:
+def _find_half_width(one: Interval) -> float:
     return 0.0 if math.isnan(one.half_width) else one.half_width
 
 
@@ -131,13 +131,13 @@ def _name_ticks(frame: Axes, values: Sequence[float]) -> None:
         frame.minorticks_off()
 
 
-def _wide(values: Iterable[float]) -> bool:
+def _is_wide(values: Iterable[float]) -> bool:
     """Say whether numbers are so far apart that an even scale shows the large ones alone."""
     known = list(values)
     return bool(known) and min(known) > 0 and max(known) >= _FAR * min(known)
 
 
-def _legend(canvas: Canvas, frames: list[Axes], columns: int) -> None:
+def _draw_legend(canvas: Canvas, frames: list[Axes], columns: int) -> None:
     known: dict[str, Artist] = {}
     for frame in frames:
         handles, names = frame.get_legend_handles_labels()

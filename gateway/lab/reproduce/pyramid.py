@@ -156,23 +156,25 @@ def compare_contenders(task: Task) -> Iterator[Value]:
             yield Value(metric, name, at, score)
 
 
-def _wins(results: Results) -> Finding:
+def _judge_algorithm_best(results: Results) -> Finding:
     return check_lowest(results, PAPER, (BASE, TOP))
 
 
-def _users_help(results: Results) -> Finding:
+def _judge_users_help(results: Results) -> Finding:
     return combine_findings(
-        _wins(results), check_falling(results, PAPER, EMD), check_falling(results, BASE, EMD)
+        _judge_algorithm_best(results),
+        check_falling(results, PAPER, EMD),
+        check_falling(results, BASE, EMD),
     )
 
 
-def _fineness(results: Results) -> Finding:
+def _judge_fineness(results: Results) -> Finding:
     return combine_findings(
         check_power(results, EMD, PAPER, 0, 0.25), check_falling(results, BASE, rises=True)
     )
 
 
-def _sparser(results: Results) -> Finding:
+def _judge_sparser_data(results: Results) -> Finding:
     """Return whether the sparser the data, the further the algorithm is ahead of Laplace."""
     first, *_, last = results.list_places(EMD, PAPER)
     ahead = {
@@ -185,7 +187,7 @@ def _sparser(results: Results) -> Finding:
     asked = {metric: int(np.sign(sparse - full)) for metric, (sparse, full) in ahead.items()}
     sparse, full = ahead[EMD]
     said = f"Laplace's EMD is {sparse:.2g} times as large at the sparsest, {full:.2g} fullest: "
-    return combine_findings(_wins(results), judge_claim(asked, said))
+    return combine_findings(_judge_algorithm_best(results), judge_claim(asked, said))
 
 
 BYTES = "MB a user"
@@ -203,7 +205,7 @@ def measure_message_cost(task: Task) -> Iterator[Value]:
     yield Value(BYTES, "corrected", scale, mended.total_bytes / 1e6)
 
 
-def _by_log(results: Results) -> Finding:
+def _judge_log_growth(results: Results) -> Finding:
     """Return whether what is sent grows no faster than the logarithm of B, and is about 10 MB."""
     line = "printed, not private"
     growth = results.compute_mean(BYTES, line, 4096) / results.compute_mean(BYTES, line, 16)
@@ -229,7 +231,7 @@ def measure_by_scale(task: Task) -> Iterator[Value]:
         yield Value(metric, PAPER, scale, score)
 
 
-def _all_at_256(results: Results) -> Finding:
+def _judge_gain_above_256(results: Results) -> Finding:
     """Return whether nothing is surely gained above B = 256."""
     asked = {
         metric: 1 - 2 * (results.compare_lines(metric, (PAPER, 4096), (PAPER, 256)) > 0)
@@ -240,7 +242,7 @@ def _all_at_256(results: Results) -> Finding:
     return judge_claim(asked, said)
 
 
-def _by(kind: str, places: tuple[float, ...], epsilon: str = "") -> tuple[Place, ...]:
+def _make_places(kind: str, places: tuple[float, ...], epsilon: str = "") -> tuple[Place, ...]:
     return tuple((kind, at, epsilon or f"{at:g}") for at in places)
 
 
@@ -257,61 +259,61 @@ _HELP = "the algorithm beats both baselines, and more people help all"
 _FINE = "finer cells hurt Laplace and leave the algorithm as it is"
 _SPARSE = "the algorithm beats both baselines, the more the sparser the data"
 _FEW: tuple[int, float, tuple[Any, ...]] = (6, 1.0, ())
-_ENDS = (6, 1.0, _by("sides", (64, 256), "10"))
+_ENDS = (6, 1.0, _make_places("sides", (64, 256), "10"))
 
 FIGURES = (
     Figure(
         "pyramid-1", "the algorithm beats Laplace and its threshold at every epsilon",
-        f"256 x 256, 200 people; {_CITY}", "epsilon", _by("city", _EPSILONS), compare_contenders,
-        _wins,
+        f"256 x 256, 200 people; {_CITY}", "epsilon", _make_places("city", _EPSILONS), compare_contenders,
+        _judge_algorithm_best,
         60,
-        (6, 1.0, _by("city", (0.5, 1, 2, 5))),
+        (6, 1.0, _make_places("city", (0.5, 1, 2, 5))),
     ),
     Figure(
         "pyramid-4", f"{_HELP} (Figures 2 and 4)", f"256 x 256, epsilon 10; {_CITY}", "people",
-        _by("users", _USERS, "10"), compare_contenders, _users_help, 20,
-        (6, 1.0, _by("users", (50, 200, 500), "10")),
+        _make_places("users", _USERS, "10"), compare_contenders, _judge_users_help, 20,
+        (6, 1.0, _make_places("users", (50, 200, 500), "10")),
     ),
     Figure(
         "pyramid-5", f"{_FINE} (Figures 2 and 5)", f"200 people, epsilon 10; {_CITY}",
-        "cells along a side", _by("sides", _SIDES, "10"), compare_contenders, _fineness, 20, _ENDS,
+        "cells along a side", _make_places("sides", _SIDES, "10"), compare_contenders, _judge_fineness, 20, _ENDS,
     ),
     Figure(
         "pyramid-6", _HELP, f"256 x 256, epsilon 1; {_CITY}", "people",
-        _by("users", _USERS, "1"), compare_contenders, _users_help, 20,
-        (6, 1.0, _by("users", (50, 200, 500), "1")),
+        _make_places("users", _USERS, "1"), compare_contenders, _judge_users_help, 20,
+        (6, 1.0, _make_places("users", (50, 200, 500), "1")),
     ),
     Figure(
         "pyramid-7", _FINE, f"200 people, epsilon 1; {_CITY}", "cells along a side",
-        _by("sides", _SIDES, "1"), compare_contenders, _fineness, 20,
-        (6, 1.0, _by("sides", (64, 256), "1")),
+        _make_places("sides", _SIDES, "1"), compare_contenders, _judge_fineness, 20,
+        (6, 1.0, _make_places("sides", (64, 256), "1")),
     ),
     Figure(
         "pyramid-8", "the algorithm beats Laplace and its threshold at every epsilon",
-        f"320 x 240, 50 people; {_LOOKS}", "epsilon", _by("gazes", _EPSILONS), compare_contenders,
-        _wins,
+        f"320 x 240, 50 people; {_LOOKS}", "epsilon", _make_places("gazes", _EPSILONS), compare_contenders,
+        _judge_algorithm_best,
         76,
-        (4, 1.0, _by("gazes", (1, 5))),
+        (4, 1.0, _make_places("gazes", (1, 5))),
     ),
     Figure(
         "pyramid-10", _SPARSE, f"20 clusters, {_MIXTURE}", "part of cells that are full",
-        _by("20 clusters", _PARTS, "1"), compare_contenders, _sparser, 20, _FEW,
+        _make_places("20 clusters", _PARTS, "1"), compare_contenders, _judge_sparser_data, 20, _FEW,
     ),
     Figure(
         "pyramid-11", _SPARSE, f"5 to 80 clusters, {_MIXTURE}", "part of cells that are full",
-        _by("more clusters", _PARTS, "1"), compare_contenders, _sparser, 20, _FEW,
+        _make_places("more clusters", _PARTS, "1"), compare_contenders, _judge_sparser_data, 20, _FEW,
     ),
     Figure(
         "pyramid-12",
         "what each person sends through a shuffler grows by log B, about 10 MB at B = 256",
         "320 x 240, 50 people, epsilon 5, delta 1e-5; as printed it is not private: noise of one "
         "side, B times too little, and not in what is sent", "scale B",
-        tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), measure_message_cost, _by_log, 1,
+        tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), measure_message_cost, _judge_log_growth, 1,
     ),
     Figure(
         "pyramid-13", "nearly all is gained at B = 256",
         f"256 x 256, 50 people, epsilon 5; {_LOOKS}",
         "scale B", tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), measure_by_scale,
-        _all_at_256, 20, _FEW,
+        _judge_gain_above_256, 20, _FEW,
     ),
 )  # fmt: skip

@@ -77,12 +77,12 @@ def measure_squared_error(mass: Any, truth: Any) -> float:
     return 1e9 * float(np.square(mass - truth).mean())
 
 
-def _everybody(task: Task, users: int) -> Whole:
+def _count_city_people(task: Task, users: int) -> Whole:
     """Return how many people of the city are in each cell, (rows, columns)."""
     return histogram(draw_people(task.points, users, task.make_generator()), Grid((SIDE, SIDE), 0))
 
 
-def _length(releases: list[Release]) -> float:
+def _count_released_values(releases: list[Release]) -> float:
     return float(sum(len(one.values) for one in releases))
 
 
@@ -99,7 +99,7 @@ PEERS = {
 _SENT = ("flat", "hierarchy", "spatial", "sketch")  # of whom it was counted what they send
 
 
-def _draws(shards: int, rng: Any) -> Draw:
+def _make_noise_draw(shards: int, rng: Any) -> Draw:
     """Return what draws the noise of so many shards, a discrete Laplace each, by the thousand."""
     ready: dict[tuple[int, int], list[int]] = {}
 
@@ -112,24 +112,24 @@ def _draws(shards: int, rng: Any) -> Draw:
     return draw
 
 
-def _narrower(draw: Draw, times: Fraction, num: int, den: int) -> int:
+def _draw_narrower(draw: Draw, times: Fraction, num: int, den: int) -> int:
     return draw(*(Fraction(num, den) / times).as_integer_ratio())
 
 
 def compare_with_peers(task: Task) -> Iterator[Value]:
     """Yield error and length of the tree and of every peer."""
     users, one = task.scale_users(int(task.place[0])), Fraction(1)
-    shards, cells = -(-users // 10_000), _everybody(task, users)
+    shards, cells = -(-users // 10_000), _count_city_people(task, users)
     truth, everybody, rng = cells / users, Crowd(cells, users), Tape(task.make_tape())
     off = partial(measure_squared_error, truth=truth)
-    draw = _draws(shards, rng)
+    draw = _make_noise_draw(shards, rng)
     asked = make_query(users)
     releases = play_query(asked, cells, users, rng)
     for name, query in ((TREE, asked), (f"{TREE}, last round", replace(asked, estimator="last"))):
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
             yield Value(MSE, name, users, off(mapped.mass))
-            yield Value(LENGTH, name, users, _length(releases))
+            yield Value(LENGTH, name, users, _count_released_values(releases))
     levels = (
         (
             off(hierarchies.map_by_hierarchy(everybody, one, draw, 2, depth)),
@@ -139,7 +139,7 @@ def compare_with_peers(task: Task) -> Iterator[Value]:
     )
     # Its rule for how fine a grid is knows epsilon alone, and not of the noise of many shards.
     root = Fraction(math.sqrt(shards)).limit_denominator(1000)
-    fine = grids.map_by_adaptive_grid(everybody, one / root, partial(_narrower, draw, root))
+    fine = grids.map_by_adaptive_grid(everybody, one / root, partial(_draw_narrower, draw, root))
     told: dict[str, tuple[float, int]] = {
         "flat": (off(grids.map_by_laplace(everybody, one, draw)), truth.size),
         "hierarchy": min(levels),
@@ -155,7 +155,7 @@ def compare_with_peers(task: Task) -> Iterator[Value]:
     yield Value(MSE, UNIFORM, users, off(1 / truth.size))
 
 
-def _nearest(results: Results) -> Finding:
+def _judge_tree_nearest(results: Results) -> Finding:
     private = tuple(PEERS[name] for name in PEERS if name != "privtree")
     sent = tuple(PEERS[name] for name in _SENT)
     return combine_findings(
@@ -233,7 +233,7 @@ def measure_split_visitors(task: Task) -> Iterator[Value]:
             yield Value(f"{kind}, {MSE}", "the dearest place alone", bits, off(mass))
 
 
-def _parts_help(results: Results) -> Finding:
+def _judge_parts_help(results: Results) -> Finding:
     """Return whether ten parts are nearer than one with bits enough, and wrap around with few."""
     asked = {}
     for panel in results.list_panels():
@@ -252,7 +252,7 @@ def _parts_help(results: Results) -> Finding:
 def compare_shared_noise(task: Task) -> Iterator[Value]:
     """Yield the error of 64 x 64 cells with noise of each device's own, and shared."""
     users = task.scale_users(int(task.place[0]))
-    flat = _everybody(task, users).reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
+    flat = _count_city_people(task, users).reshape(64, SIDE // 64, 64, SIDE // 64).sum(axis=(1, 3))
     panel, off = f"64 x 64 cells, {MSE}", partial(measure_squared_error, truth=flat / users)
     for name, many in (("each device has all of the noise", users), ("all share one noise", 1)):
         noise = draw_noise_sums(flat.size, many, 1, 1, 1, Tape(task.make_tape(name))).reshape(
@@ -277,7 +277,7 @@ def count_noise_sums(task: Task) -> Iterator[Value]:
         yield Value(_LAW, "discrete Laplace", value, (1 - q) / (1 + q) * q ** abs(value))
 
 
-def _adds_up(results: Results) -> Finding:
+def _judge_shares_add_up(results: Results) -> Finding:
     asked = {}
     for at in results.list_places(_LAW, "discrete Laplace"):
         known = (
@@ -298,7 +298,7 @@ def measure_yes_shares(task: Task) -> Iterator[Value]:
         Tape(task.make_tape()),
         task.make_generator(9),
     )
-    cells = _everybody(task, users)
+    cells = _count_city_people(task, users)
     y, x = np.mgrid[:SIDE, :SIDE] / SIDE
     yes = world.binomial(cells, 0.8 * np.exp(-((x - 0.5) ** 2 + (y - 0.5) ** 2) / (2 * 0.15**2)))
     asked = make_query(users, kind="proportions")
@@ -343,20 +343,20 @@ def measure_variants(task: Task) -> Iterator[Value]:
         mapped = recover(query, releases)
         if isinstance(mapped, Heatmap):
             yield Value(MSE, line, at, measure_squared_error(mapped.mass, everybody / users))
-            yield Value(LENGTH, line, at, _length(releases))
+            yield Value(LENGTH, line, at, _count_released_values(releases))
 
 
 def measure_spending(task: Task) -> Iterator[Value]:
     """Yield what each round spends of epsilon 1."""
     users = task.scale_users(int(task.place[0]))
     query = make_query(users)
-    releases = play_query(query, _everybody(task, users), users, Tape(task.make_tape()))
+    releases = play_query(query, _count_city_people(task, users), users, Tape(task.make_tape()))
     panel, line = "epsilon", f"{task.place[0]:,} people"
     yield Value(panel, line, 1, float(epsilon_of(releases[0].round)))
     yield Value(panel, line, 2, float(epsilon_of(releases[-1].round)))
 
 
-def _last_has_most(results: Results) -> Finding:
+def _judge_last_has_most(results: Results) -> Finding:
     lines = results.list_lines("epsilon")
     asked = {line: results.compare_lines("epsilon", (line, 1), (line, 2)) for line in lines}
     return judge_claim(asked, "the first round below the last one: ")
@@ -379,7 +379,7 @@ def make_inner_least_check(line: str) -> Callable[[Results], Finding]:
     return check
 
 
-def _little(results: Results) -> Finding:
+def _judge_dropout_cost(results: Results) -> Finding:
     """Return whether a fifth that drops out costs about 15 % of error: 5 to 30."""
     costs = results.compute_mean(MSE, TREE, 0.2) / results.compute_mean(MSE, TREE, 0.0) - 1
     more = results.compare_lines(MSE, (TREE, 0.0), (TREE, 0.2))
@@ -398,13 +398,13 @@ FIGURES = (
     Figure(
         "quadtree-table1",
         "the tree is nearest, and sends fewer numbers than its private peers",
-        _CITY, "people", ((100_000,),), compare_with_peers, _nearest, 20, (5, 1.0, ()),
+        _CITY, "people", ((100_000,),), compare_with_peers, _judge_tree_nearest, 20, (5, 1.0, ()),
     ),
     Figure(
         "quadtree-table2", "more parts of a person are better until the sum wraps around",
         f"2,000 people of 1 to {PLACES} places, {ROUGH} x {ROUGH} cells, epsilon 1; devices here "
         f"take as many bits as a sum needs, so nothing wraps but here; {STAND_IN}",
-        "bits of a sum", (("visit",),), measure_split_visitors, _parts_help, 10, (4, 0.3, ()),
+        "bits of a sum", (("visit",),), measure_split_visitors, _judge_parts_help, 10, (4, 0.3, ()),
     ),
     Figure(
         "quadtree-1", "noise that each device adds for itself leaves nothing of the map",
@@ -418,7 +418,7 @@ FIGURES = (
     Figure(
         "quadtree-2", "shares of noise, one from each device, add up to one discrete Laplace",
         "epsilon 1/2, 20 devices, 2,000 sums a trial", "noise", (("shares",),), count_noise_sums,
-        _adds_up, 20, (8, 1.0, ()),
+        _judge_shares_add_up, 20, (8, 1.0, ()),
     ),
     Figure(
         "quadtree-4", "dividing where the count stands out of the noise has a best threshold",
@@ -430,7 +430,7 @@ FIGURES = (
         "quadtree-5", "the first round spends little, the last one has all the rest",
         _CITY, "1 is the first round, 2 the last", ((10_000,), (100_000,), (1_000_000,)),
         measure_spending,
-        _last_has_most, 10, (5, 1.0, ()),
+        _judge_last_has_most, 10, (5, 1.0, ()),
     ),
     Figure(
         "quadtree-5b", "what must be left for another round has a best value",
@@ -459,7 +459,7 @@ FIGURES = (
         "quadtree-8b", "a fifth that drops out costs about 15 % of error",
         f"{_CROWDS}; who drops out brings no noise here, in the paper's code such a one still did",
         "share that is missing", make_places("drop", 0, 0.05, 0.1, 0.2, 0.4), measure_variants,
-        _little,
+        _judge_dropout_cost,
         40,
         (20, 1.0, make_places("drop", 0, 0.2)),
     ),

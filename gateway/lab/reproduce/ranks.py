@@ -120,7 +120,7 @@ def measure_without_groups(task: Task) -> Iterator[Value]:
         yield Value(f"{ERROR}, evenly", f"epsilon {text}", len(own), off)
 
 
-def _halves(results: Results) -> Finding:
+def _judge_error_halves(results: Results) -> Finding:
     """Return whether twice the epsilon halves the error, give or take a tenth."""
     panel = results.list_panels()[0]
     last = results.list_places(panel, "epsilon 1")[-1]
@@ -148,7 +148,7 @@ def measure_four_sets(task: Task) -> Iterator[Value]:
             yield Value("groups without noise, 10,000 places, by k", "k / 4n", size, size / 4e4)
 
 
-def _as_even(results: Results) -> Finding:
+def _judge_uneven_places(results: Results) -> Finding:
     panel, grouped = results.list_panels()[:2]
     last = results.list_places(panel, EVENLY)[-1]
     even = results.compute_mean(panel, EVENLY, last)
@@ -195,7 +195,7 @@ def split_error_by_group(task: Task) -> Iterator[Value]:
             yield Value(panel, line, group, value)
 
 
-def _near_sum(results: Results) -> Finding:
+def _judge_error_sum(results: Results) -> Finding:
     """Return whether the sum is within a tenth of the error, and least at the same size."""
     asked, said = dict[str, int](), list[str]()
     for panel in results.list_panels():
@@ -228,12 +228,12 @@ def compare_group_sizes(task: Task) -> Iterator[Value]:
         )
 
 
-def _sizes(*points: int) -> tuple[Place, ...]:
+def _list_table_places(*points: int) -> tuple[Place, ...]:
     """Return the places of these rows of Table 1, at every epsilon."""
     return tuple(product(points, range(len(EPSILONS))))
 
 
-def _printed_is_best(results: Results) -> Finding:
+def _judge_printed_best(results: Results) -> Finding:
     asked, less = dict[str, int](), list[float]()
     for panel in (one for one in results.list_panels() if one.startswith(ERROR)):
         for at in results.list_places(panel, "rule"):
@@ -319,7 +319,7 @@ def compare_densities(task: Task) -> Iterator[Value]:
                 yield Value(panel, line, bins, measure_l1_and_l2(truth, other)[at])
 
 
-def _other_widths(results: Results) -> Finding:
+def _judge_best_widths(results: Results) -> Finding:
     best = {
         panel: min(_BINS, key=partial(results.compute_mean, panel, "equi-width"))
         for panel in results.list_panels() if panel.startswith("l1")
@@ -386,8 +386,8 @@ def measure_ranges_in_plane(task: Task) -> Iterator[Value]:
         **make_sorted_maps(points, side, *seed),
         UNIFORM: np.ones((1, 1)),
     }
-    truth = _table(counts / users)
-    tables = {name: _table(mass) for name, mass in maps.items()}
+    truth = _make_summed_area_table(counts / users)
+    tables = {name: _make_summed_area_table(mass) for name, mass in maps.items()}
     for width in _RANGES:
         box = ranges.draw_rectangles(Grid((1, 1), 0), 1000, width, task.run)
         true = _count_held(truth, box)
@@ -396,7 +396,7 @@ def measure_ranges_in_plane(task: Task) -> Iterator[Value]:
             yield Value("error in people, in a plane", name, width, off)
 
 
-def _table(mass: Floats) -> Floats:
+def _make_summed_area_table(mass: Floats) -> Floats:
     """Return the sums of all rectangles that begin at the corner."""
     return np.pad(mass.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
 
@@ -451,7 +451,7 @@ def measure_median(task: Task) -> Iterator[Value]:
             yield Value(panel, name, float(epsilon), abs(float(own.quantile(0.5)) - median))
 
 
-def _high_is_better(results: Results) -> Finding:
+def _judge_high_sensitivity(results: Results) -> Finding:
     """Return whether sorted places are nearer at the high local sensitivity and small epsilon."""
     panel = next(one for one in results.list_panels() if one.endswith("0.3"))
     asked = {
@@ -472,30 +472,30 @@ FIGURES = (
     Figure(
         "ranks-3", "c times the epsilon divides the error by about c (equation 4)",
         "even places, groups of one; equation 4 is printed upside down", "places",
-        tuple((size,) for size in _SIZES), measure_without_groups, _halves, 500, (20, 1.0, ()),
+        tuple((size,) for size in _SIZES), measure_without_groups, _judge_error_halves, 500, (20, 1.0, ()),
     ),
     Figure(
         "ranks-4",
         "the error of real places is that of even ones, least at one place; groups add k / 4n",
         f"{_LINE}; judged at 10,000 places, not at fewer", "places, or k",
         (*(("places", size) for size in _SIZES), *(("groups", size) for size in _GROUPS)),
-        measure_four_sets, _as_even, 100, (10, 1.0, ()), ERROR,
+        measure_four_sets, _judge_uneven_places, 100, (10, 1.0, ()), ERROR,
     ),
     Figure(
         "ranks-5", "the sum of both parts of the error is near the error itself",
         _LINE, "k, places in a group", tuple((group,) for group in _GROUPS),
-        split_error_by_group, _near_sum, 100, (10, 1.0, ()), ERROR,
+        split_error_by_group, _judge_error_sum, 100, (10, 1.0, ()), ERROR,
     ),
     Figure(
         "ranks-table1", "the printed sizes of groups are the best",
         "epsilon 0.5 to 3, even places; the rule is k = 1.74 sqrt(n / epsilon)", "places",
-        _sizes(*range(len(POINTS))), compare_group_sizes, _printed_is_best, 100,
-        (10, 1.0, _sizes(0, 2, 5)),
+        _list_table_places(*range(len(POINTS))), compare_group_sizes, _judge_printed_best, 100,
+        (10, 1.0, _list_table_places(0, 2, 5)),
     ),
     Figure(
         "ranks-8", "the best width of squares is another one for each of three data sets",
         _DENSE, "bins along a side", ((CITY,), (HILLS,), ("skewed",)), compare_densities,
-        _other_widths,
+        _judge_best_widths,
         20, _FEW,
     ),
     Figure(
@@ -519,7 +519,7 @@ FIGURES = (
     Figure(
         "ranks-10", "sorted places give a nearer median where the local sensitivity is high",
         "129 values, a data set a trial; the paper has one for each sensitivity", "epsilon",
-        tuple((text,) for text in ("1/4", "1/2", "1", "2", "4")), measure_median, _high_is_better,
+        tuple((text,) for text in ("1/4", "1/2", "1", "2", "4")), measure_median, _judge_high_sensitivity,
         200, (30, 1.0, ()), "error of the median",
     ),
 )  # fmt: skip

@@ -72,7 +72,7 @@ def make_figures(
             stays.
     """
     points = str(order.points.resolve()) if order.points else ""
-    _content.cache_clear()  # the file may be another than last time
+    _hash_content.cache_clear()  # the file may be another than last time
     check_writable(
         [folder / f"{one.name}{ending}" for one in figures for ending in (".csv", ".png")],
         [order.points] if order.points else [],
@@ -93,7 +93,7 @@ def make_figures(
             panels = results_of.make_panels(figure.across, figure.up)
             write_all(
                 {
-                    folder / f"{figure.name}.csv": partial(_write, _rows(played)),
+                    folder / f"{figure.name}.csv": partial(_write, _make_rows(played)),
                     folder / f"{figure.name}.png": partial(
                         draw_panels, f"{figure.name}: {figure.claim}", panels
                     ),
@@ -205,32 +205,32 @@ def hash_code() -> str:
 
 
 @lru_cache(maxsize=1)
-def _content(path: str) -> str:
+def _hash_content(path: str) -> str:
     """Return what tells a file of people from another, wherever it lies."""
     return sha256(Path(path).read_bytes()).hexdigest()[:16]
 
 
-def _settings(task: Task) -> dict[str, Any]:
+def _list_settings(task: Task) -> dict[str, Any]:
     return {
         "code": hash_code(),
         "seed": task.seed,
         "scale": task.scale,
-        "points": _content(task.points) if task.points else "",
+        "points": _hash_content(task.points) if task.points else "",
         "place": " ".join(map(str, task.place)),
         "run": task.run,
     }
 
 
-def _rows(played: Mapping[Task, Sequence[Value]]) -> list[dict[str, Any]]:
-    return [{**_settings(task), **one._asdict()} for task in played for one in played[task]]
+def _make_rows(played: Mapping[Task, Sequence[Value]]) -> list[dict[str, Any]]:
+    return [{**_list_settings(task), **one._asdict()} for task in played for one in played[task]]
 
 
 def _keep(folder: Path, played: Played) -> None:
     """Add runs to the folder of their figure, as a file that is whole or not there."""
-    first = " ".join(map(str, _settings(next(iter(played))).values()))
+    first = " ".join(map(str, _list_settings(next(iter(played))).values()))
     make_folder(folder)
     name = sha256(first.encode()).hexdigest()[:16] + ".csv"
-    write_all({folder / name: partial(_write, _rows(played))})
+    write_all({folder / name: partial(_write, _make_rows(played))})
 
 
 def _write(rows: Sequence[dict[str, Any]], path: Path) -> None:
@@ -242,7 +242,7 @@ def _write(rows: Sequence[dict[str, Any]], path: Path) -> None:
 
 def _read_known(folder: Path, tasks: Sequence[Task]) -> Played:
     """Return the runs of these that a folder holds."""
-    by_words = {tuple(map(str, _settings(task).values())): task for task in tasks}
+    by_words = {tuple(map(str, _list_settings(task).values())): task for task in tasks}
     found = Played()
     for path in sorted(folder.glob("[!.]*.csv")):
         try:

@@ -116,9 +116,9 @@ class LivingRoom:
         self.room, self.day, self._views = room, day, views
         stage("letting the room settle overnight")
         medium, start_s = model.make_medium(room, room.day.start_s), room.day.start_s
-        self._run = Run(medium, self._night(), start_s)
+        self._run = Run(medium, self._simulate_night(), start_s)
 
-    def _night(self) -> Floats:
+    def _simulate_night(self) -> Floats:
         """Return the field twice at the start of the day: nobody has been there since."""
         start_s = self.room.day.start_s
         by_day = repeat_daily(self.room)

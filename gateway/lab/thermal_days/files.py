@@ -56,7 +56,7 @@ def check_format(path: Path) -> None:
         )
 
 
-def _about(played: Played, parts: tuple[str, ...]) -> dict[str, str]:
+def _describe_file(played: Played, parts: tuple[str, ...]) -> dict[str, str]:
     """Return what the file says of itself, as text."""
     about = {
         "about": "a simulation; what is private would never leave a real room",
@@ -102,6 +102,6 @@ def write_day(played: Played, path: Path) -> None:
             "people_at_rounds_m": people[asked],
             "heat_w": np.array([moment.heat_w for moment in moments]),
         }
-    texts = {name: np.array(text) for name, text in _about(played, (*parts,)).items()}
+    texts = {name: np.array(text) for name, text in _describe_file(played, (*parts,)).items()}
     with path.open("wb") as file:
         np.savez_compressed(file, **parts, **texts)  # type: ignore[arg-type]

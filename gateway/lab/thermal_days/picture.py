@@ -89,18 +89,18 @@ class Panels:
             panel.set_xlim(*self._extent[:2])
             panel.set_ylim(*self._extent[2:])
             panel.set_aspect("equal")
-            _ticks(panel, "m")
-            _furnish(panel, played.room)
+            _draw_ticks(panel, "m")
+            _draw_room(panel, played.room)
         warm, *others = self._axes
-        shown.append(self._field(warm, played.lived.warmth_k[frame], self.warmest_k))
-        self._people(warm, frame)
+        shown.append(self._draw_field(warm, played.lived.warmth_k[frame], self.warmest_k))
+        self._draw_people(warm, frame)
         if played.moments:
             blank = np.full(len(played.places_m), np.nan)
-            shown.append(self._points(others[0], blank if moment is None else moment.sent_k))
+            shown.append(self._draw_points(others[0], blank if moment is None else moment.sent_k))
             found = others[1]
             if moment is not None and moment.mass is not None:
-                shown.append(self._field(found, moment.mass, float(moment.mass.max())))
-                self._people(found, played.lived.find_frame(moment.at_s))
+                shown.append(self._draw_field(found, moment.mass, float(moment.mass.max())))
+                self._draw_people(found, played.lived.find_frame(moment.at_s))
             else:
                 why = "nothing was asked yet" if moment is None else "no map"
                 found.text(
@@ -109,22 +109,22 @@ class Panels:
                 )  # fmt: skip
                 shown.append(None)
         elif len(played.places_m):
-            shown.append(self._points(others[0], self._subtract_empty(frame)))
+            shown.append(self._draw_points(others[0], self._subtract_empty(frame)))
         return shown
 
-    def _field(self, panel: Axes, values: Floats, most: float) -> ScalarMappable:
+    def _draw_field(self, panel: Axes, values: Floats, most: float) -> ScalarMappable:
         return panel.imshow(
             values, cmap="inferno", extent=self._extent, vmin=0.0, vmax=most, zorder=0
         )
 
-    def _points(self, panel: Axes, values: Floats) -> ScalarMappable:
+    def _draw_points(self, panel: Axes, values: Floats) -> ScalarMappable:
         far, places = self.sent_k, self._played.places_m
         return panel.scatter(
             places[:, 0], places[:, 1], c=values, s=30, cmap="PuOr_r", vmin=-far, vmax=far,
             edgecolors=FAINT, linewidths=0.4, zorder=4,
         )  # fmt: skip
 
-    def _people(self, panel: Axes, frame: int) -> None:
+    def _draw_people(self, panel: Axes, frame: int) -> None:
         x, y = self._played.lived.people[frame].T
         # Dark under light, so that a ring is seen on any ground.
         panel.scatter(x, y, s=70, facecolors="none", edgecolors="#000000", linewidths=2.6)
@@ -138,7 +138,7 @@ class Panels:
         return np.asarray(self._played.read.subtract_level_k(step) - since)
 
 
-def _ticks(panel: Axes, unit: str) -> None:
+def _draw_ticks(panel: Axes, unit: str) -> None:
     panel.set_xlabel(unit, fontsize=7, labelpad=1)
     if panel.get_subplotspec() is None or panel.get_subplotspec().is_first_col():  # type: ignore[union-attr]
         panel.set_ylabel(unit, fontsize=7, labelpad=1)
@@ -147,7 +147,7 @@ def _ticks(panel: Axes, unit: str) -> None:
         axis.set_major_locator(MaxNLocator(8, integer=True))
 
 
-def _furnish(panel: Axes, room: Room) -> None:
+def _draw_room(panel: Axes, room: Room) -> None:
     for piece in room.furniture:
         left, top, right, bottom = piece.rect_m
         panel.add_patch(
@@ -161,10 +161,10 @@ def _furnish(panel: Axes, room: Room) -> None:
             Rectangle((left, top), right - left, bottom - top, fc="white", ec=WALL, zorder=3)
         )
     for window in room.windows:
-        panel.plot(*_ends(room, window), color=GLASS, lw=4, zorder=3, clip_on=False)
+        panel.plot(*_find_window_ends(room, window), color=GLASS, lw=4, zorder=3, clip_on=False)
 
 
-def _ends(room: Room, window: Window) -> tuple[list[float], list[float]]:
+def _find_window_ends(room: Room, window: Window) -> tuple[list[float], list[float]]:
     """Return the x and the y of both ends of a window."""
     along = [window.from_m, window.to_m]
     width, height = room.size_m
@@ -195,7 +195,7 @@ def write_animation(played: Played, path: Path, stage: Stage = lambda name: None
         stage(f"drawing the animation, {nth / len(frames):.0%}")
         at_s = float(lived.frames_s[frame])
         moment = find_last_round(played.moments, at_s)
-        panels.draw_moment(frame, moment, _frame_words(played, panels, at_s, moment))
+        panels.draw_moment(frame, moment, _format_frame_titles(played, panels, at_s, moment))
         canvas.draw()  # type: ignore[no-untyped-call]
         pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
         drawn.append(Image.fromarray(pixels).convert("RGB").quantize(_COLOURS))
@@ -209,7 +209,9 @@ def find_last_round(moments: tuple[Moment, ...], at_s: float) -> Moment | None:
     return past[-1] if past else None
 
 
-def _frame_words(played: Played, panels: Panels, at_s: float, moment: Moment | None) -> list[str]:
+def _format_frame_titles(
+    played: Played, panels: Panels, at_s: float, moment: Moment | None
+) -> list[str]:
     first, *others = list_titles(played)
     words = [f"{format_clock(at_s)}  {first}, to {panels.warmest_k:.1f} K", *others]
     if len(played.places_m):
@@ -242,14 +244,14 @@ def draw_day(played: Played, path: Path) -> None:
     for row, (frame, moment) in enumerate(shown):
         axes = [figure.add_subplot(grid[row, column]) for column in range(columns)]
         panels = Panels(axes, played, [frame for frame, _ in shown])
-        drawn = panels.draw_moment(frame, moment, _words(played, frame, moment))
+        drawn = panels.draw_moment(frame, moment, _format_titles(played, frame, moment))
         for panel, mappable, unit in zip(axes, drawn, list_units(played), strict=True):
             if mappable is None:
                 continue
             bar = figure.colorbar(mappable, cax=panel.inset_axes((1.02, 0.0, 0.04, 1.0)))
             bar.set_label(unit, fontsize=7)
             bar.ax.tick_params(labelsize=7)
-    _timeline(figure.add_subplot(grid[-1, :]), played)
+    _draw_timeline(figure.add_subplot(grid[-1, :]), played)
     figure.savefig(path, format="png")
 
 
@@ -264,7 +266,7 @@ def choose_frames(played: Played, rows: int = ROWS) -> list[tuple[int, Moment | 
     return [there[index] for index in which]
 
 
-def _words(played: Played, frame: int, moment: Moment | None) -> list[str]:
+def _format_titles(played: Played, frame: int, moment: Moment | None) -> list[str]:
     first, *others = list_titles(played)
     words = [f"{format_clock(float(played.lived.frames_s[frame]))}  {first}", *others]
     if moment is not None and moment.emd_m is not None:
@@ -272,7 +274,7 @@ def _words(played: Played, frame: int, moment: Moment | None) -> list[str]:
     return words
 
 
-def _timeline(panel: Axes, played: Played) -> None:
+def _draw_timeline(panel: Axes, played: Played) -> None:
     """Draw who was there, and how far each map was off."""
     hours = played.lived.frames_s / _HOUR_S
     there = [len(places) for places in played.lived.people]

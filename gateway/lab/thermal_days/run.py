@@ -81,7 +81,7 @@ def play_rounds(
     """Return the rounds of a lived day, each with its own map."""
     rounds: list[PlayedRound] = []
     ratio = (query.step or FINEST).as_integer_ratio()
-    levels = _levels(query, read, baseline_c)
+    levels = _select_levels(query, read, baseline_c)
     followers: list[Any] = [make_follower(query) for _ in levels]
     learnt = query.empty_readings
     for at_s in moments_s:
@@ -115,7 +115,7 @@ def find_mass(found: Any) -> Floats | None:
     return found.mass if isinstance(found, Heatmap) and found.total > 0 else None
 
 
-def _levels(query: Query, read: Readings, baseline_c: float) -> Counts:
+def _select_levels(query: Query, read: Readings, baseline_c: float) -> Counts:
     """Return what each device takes off; where the gateway does that, the baseline alone."""
     if query.background != "gateway":
         return read.level
@@ -134,8 +134,8 @@ def collect_scores(played: Played) -> dict[str, Any]:
     return {
         "rounds": len(played.moments),
         "scored": len(scored),
-        "emd_l1_m": _mean(off),
-        "emd_l1_data_free_m": _mean(blind),
+        "emd_l1_m": _compute_mean(off),
+        "emd_l1_data_free_m": _compute_mean(blind),
         "nearer": sum(a < b for a, b in zip(off, blind, strict=True) if a is not None and b),
         "by_round": [
             {
@@ -151,7 +151,7 @@ def collect_scores(played: Played) -> dict[str, Any]:
     }
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _compute_mean(values: Sequence[float | None]) -> float | None:
     known = np.array([value for value in values if value is not None], dtype=float)
     return float(known.mean()) if len(known) else None
 
@@ -183,7 +183,7 @@ def simulate(
     """
     played = play_day(room, seed, stage)
     stage("writing the files")
-    write_all(_writers(files, played, stage))
+    write_all(_make_writers(files, played, stage))
     return format_day(played)
 
 
@@ -222,12 +222,12 @@ def play_day(room: RoomModel, seed: int | None, stage: Stage) -> Played:
     )
     baseline_c = room.room.air.baseline_c
     asked = play_rounds(mechanism, query, whole, read, baseline_c, moments_s, rng, stage)
-    moments = tuple(_moment(room, query, day, one) for one in asked)
+    moments = tuple(_make_moment(room, query, day, one) for one in asked)
     releases = tuple(one.release for one in asked)
     return Played(room.room, whole, read, room.places_m, query, moments, releases)
 
 
-def _moment(room: RoomModel, query: Query, day: Day, asked: PlayedRound) -> Moment:
+def _make_moment(room: RoomModel, query: Query, day: Day, asked: PlayedRound) -> Moment:
     heat = average_recent_watts(room.room, day, asked.at_s, room.hold_s)
     mass, longest_m = find_mass(asked.found), max(room.room.size_m)
     found, guess = None, None
@@ -241,7 +241,7 @@ def _moment(room: RoomModel, query: Query, day: Day, asked: PlayedRound) -> Mome
         at_s=asked.at_s,
         sent_k=np.ldexp(np.array(asked.known.values, dtype=float), -exponent),
         mass=mass,
-        status=_status(asked.found),
+        status=_describe_status(asked.found),
         heat_w=heat,
         emd_m=found,
         guess_m=guess,
@@ -250,13 +250,15 @@ def _moment(room: RoomModel, query: Query, day: Day, asked: PlayedRound) -> Mome
     )
 
 
-def _status(found: Any) -> str:
+def _describe_status(found: Any) -> str:
     if found is None:
         return _EMPTY
     return str(found.status if isinstance(found, Heatmap) else found.why)
 
 
-def _writers(files: Mapping[str, Path | None], played: Played, stage: Stage) -> dict[Path, Writer]:
+def _make_writers(
+    files: Mapping[str, Path | None], played: Played, stage: Stage
+) -> dict[Path, Writer]:
     def draw(path: Path) -> None:
         from .picture import draw_day  # half a second, and few days are drawn
 
@@ -302,7 +304,7 @@ def format_room_lines(played: Played) -> list[str]:
     """Return what was lived: the room, how warm it was, and by whom."""
     lived, room = played.lived, played.room
     width, height = room.size_m
-    warmest, frame = _warmest(played)
+    warmest, frame = _find_warmest(played)
     most = max((len(places) for places in lived.people), default=0)
     hours = (lived.times_s[-1] - lived.times_s[0]) / 3600
     found = [
@@ -334,8 +336,8 @@ def format_round_lines(played: Played) -> list[str]:
     for moment in played.moments:
         people = len(played.lived.people[played.lived.find_frame(moment.at_s)])
         told.append(
-            f"{format_clock(moment.at_s):<7}{people:>6}{_far(moment.emd_m):>12}{_far(moment.guess_m):>14}"
-            + ("" if moment.emd_m is not None else f"  {_why(moment)}")
+            f"{format_clock(moment.at_s):<7}{people:>6}{_format_distance(moment.emd_m):>12}{_format_distance(moment.guess_m):>14}"
+            + ("" if moment.emd_m is not None else f"  {_explain_unscored(moment)}")
         )
     return told
 
@@ -401,16 +403,16 @@ def _unveil(played: Played) -> str:
     )
 
 
-def _warmest(played: Played) -> tuple[float, int]:
+def _find_warmest(played: Played) -> tuple[float, int]:
     per_frame = played.lived.warmth_k.max(axis=(1, 2))
     return float(per_frame.max()), int(per_frame.argmax())
 
 
-def _far(distance_m: float | None) -> str:
+def _format_distance(distance_m: float | None) -> str:
     return "-" if distance_m is None else f"{distance_m:.2f} m"
 
 
-def _why(moment: Moment) -> str:
+def _explain_unscored(moment: Moment) -> str:
     if not moment.heat_w.any() and moment.mass is not None:
         return "nobody there lately, yet there is a map"
     return moment.status

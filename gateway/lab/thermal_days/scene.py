@@ -52,7 +52,7 @@ class Scene:
         self.room, self._query, self._speed, self._world = load_room(path), query, speed, world
         self._thermometers = Thermometers(self.room, world)
         _check(query, path, self._thermometers)
-        begins_s = _begins(self.room, path, since)
+        begins_s = _parse_start_s(self.room, path, since)
         _, views = find_views(self.room)
         self._living = LivingRoom(self.room, draw_day(self.room, world), views)
         self._living.advance(begins_s)
@@ -151,7 +151,7 @@ def _check(query: Query, path: Path, thermometers: Thermometers) -> None:
             )
 
 
-def _begins(room: Room, path: Path, since: str | None) -> float:
+def _parse_start_s(room: Room, path: Path, since: str | None) -> float:
     """Return when the scene begins, on a step of the room."""
     start_s, step_s = room.day.start_s, room.day.step_s
     if since is None:

@@ -135,8 +135,8 @@ def test_a_wall_passes_what_its_resistances_in_a_row_let_through() -> None:
 
 def test_nothing_crosses_a_wall_by_a_body() -> None:
     """A body beside it gives all of its watt to its own side."""
-    solid = quanta._solid(room(Wall((1.0, 0.0), (1.0, 1.0), 100.0, "brick")), ())
-    given = quanta._body(solid, np.array([0.93, 0.5]))
+    solid = quanta._find_solid_quanta(room(Wall((1.0, 0.0), (1.0, 1.0), 100.0, "brick")), ())
+    given = quanta._spread_body_heat(solid, np.array([0.93, 0.5]))
 
     assert given.sum() == pytest.approx(1.0)
     assert not given[:, 38:].any()

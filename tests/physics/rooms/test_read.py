@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from physics.air import ACTIVITIES
-from physics.rooms.check import _extremes, _ways
+from physics.rooms.check import _compute_extremes, _list_heat_ways
 from physics.rooms.read import read_room, read_sample
 from physics.rooms.records import Air, Clock, Heater, Room, Side
 from physics.rooms.tables import Document, Table
@@ -267,7 +267,7 @@ def test_a_room_of_one_heater_is_as_warm_as_its_losses_say() -> None:
     air = Air(0.005, 1.0, 1.0, 20.0, ((0.0, 0.0),))
     heater = Heater((1.0, 1.0, 2.0, 2.0), 500.0, ((0.0, 1e6),))
     room = Room("r", (4.0, 3.0), 2.5, 100, air, Clock(0.0, 100.0, 60.0), calm, heaters=(heater,))
-    (_, coldest), (_, warmest) = _extremes(room, _ways(room), 1.0)
+    (_, coldest), (_, warmest) = _compute_extremes(room, _list_heat_ways(room), 1.0)
 
     assert warmest == 20.0
     assert coldest == pytest.approx(500 / (2 * 7.0 * 2.5 + 1206.0 * 30.0 / 3600), rel=1e-6)
