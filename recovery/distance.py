@@ -131,11 +131,13 @@ def check_pair(
         q=mass_q.ravel() / unit[1],
         grid=(rows, columns) if positions is None else None,
         unit=1 / max(rows, columns),
-        given=np.empty((0, 0)) if positions is None else _places(rows * columns, positions),
+        given=np.empty((0, 0))
+        if positions is None
+        else _check_positions(rows * columns, positions),
     )
 
 
-def _places(cells: int, positions: ArrayLike) -> Floats:
+def _check_positions(cells: int, positions: ArrayLike) -> Floats:
     places = np.asarray(positions, dtype=np.float64)
     if (
         places.ndim not in (1, 2)

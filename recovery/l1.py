@@ -59,7 +59,7 @@ def sketch(matrix: Floats) -> tuple[Floats, Floats] | None:
     sensors, cells = matrix.shape
     looks = _SKETCH
     while 2 * looks <= min(sensors, cells):
-        probes = _probes(cells, looks + 2)
+        probes = _draw_probes(cells, looks + 2)
         seen = matrix @ probes
         size = float(np.abs(seen).max())
         if not (math.isfinite(size) and size > 0):
@@ -80,7 +80,7 @@ def sketch(matrix: Floats) -> tuple[Floats, Floats] | None:
 
 
 @lru_cache(maxsize=4)
-def _probes(cells: int, looks: int) -> Floats:
+def _draw_probes(cells: int, looks: int) -> Floats:
     return uniforms(cells * looks, stream=7).reshape(cells, looks) - 0.5
 
 
@@ -153,16 +153,18 @@ def prepare(operator: ArrayLike | Prepared) -> Prepared:
             "sensor has one row. Leave silent sensors out."
         )
     if matrix.size > _KEPT:
-        return _ready(*(sketch(matrix) or decompose(matrix)))
+        return _make_prepared(*(sketch(matrix) or decompose(matrix)))
     if (found := _recent.find(None, (matrix,))) is not None:
         return found
-    return _recent.keep(None, (matrix.copy(),), _ready(*(sketch(matrix) or decompose(matrix))))
+    return _recent.keep(
+        None, (matrix.copy(),), _make_prepared(*(sketch(matrix) or decompose(matrix)))
+    )
 
 
 _recent = Recent[Prepared](4)
 
 
-def _ready(basis: Floats, small: Floats) -> Prepared:
+def _make_prepared(basis: Floats, small: Floats) -> Prepared:
     """Return the record of U', (r, sensors), and B, (r, cells)."""
     if not small.any():
         raise ValueError(
@@ -308,7 +310,7 @@ def by_cvxpy(
         inside, _ = ready.compress(target)
         nearest = least_residual(ready.small, inside, ceiling)
         found = replace(found, heat=nearest)
-    solution = _label(matrix, target, radius, ceiling, found, "cvxpy", started)
+    solution = _judge_solution(matrix, target, radius, ceiling, found, "cvxpy", started)
     return replace(solution, undetermined=undetermined)
 
 
@@ -331,7 +333,7 @@ def by_clarabel(
     # In the space of the sensors the multipliers are along y - A f, as here along c - B f.
     length = float(np.linalg.norm(inside - operator @ found.heat))
     share = float(np.linalg.norm(found.multipliers)) / length if length else 0.0
-    small = _label(operator, inside, room, ceiling, found, "small", started)
+    small = _judge_solution(operator, inside, room, ceiling, found, "small", started)
     return replace(
         small,
         residual=math.hypot(small.residual, outside),
@@ -340,7 +342,7 @@ def by_clarabel(
     )
 
 
-def _label(
+def _judge_solution(
     matrix: Floats, target: Floats, radius: float, ceiling: Floats, found: Found, method: str,
     started: float,
 ) -> Solution:  # fmt: skip

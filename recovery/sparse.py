@@ -74,10 +74,10 @@ def check_ceiling(upper: ArrayLike, cells: int) -> Floats:
             another number of cells.
     """
     if isinstance(upper, float):
-        return _alike(upper, cells)
+        return _repeat_upper(upper, cells)
     given = np.array(upper, dtype=np.float64)
     if not given.ndim:
-        return _alike(float(given), cells)
+        return _repeat_upper(float(given), cells)
     if given.shape != (cells,):
         raise ValueError(
             f"upper has shape {given.shape} but must be one number or ({cells},), one for each "
@@ -94,7 +94,7 @@ def check_ceiling(upper: ArrayLike, cells: int) -> Floats:
 
 
 @lru_cache(maxsize=8)
-def _alike(upper: float, cells: int) -> Floats:
+def _repeat_upper(upper: float, cells: int) -> Floats:
     if not 0 < upper < math.inf:
         raise ValueError(
             f"upper is {upper:g} but must be positive and finite, or the program has no meaning. "

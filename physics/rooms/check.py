@@ -62,7 +62,7 @@ def check_room(room: Room, source: Source) -> list[ValueError]:
             _refuse_bad_walkers,
             _refuse_bad_arrivals,
             _refuse_bad_sensors,
-            _promise,
+            _refuse_bad_promise,
         ),
         (_refuse_shut, _refuse_extreme_warmth),
         (_refuse_long_step,),
@@ -99,7 +99,8 @@ def _refuse_bad_walls(room: Room, source: Source) -> Faults:
         if common and along_x == (other.from_m[1] == other.to_m[1]):
             yield source.make_fault(
                 ("wall", two),
-                f"{describe_table(('wall', two))} overlaps {_describe_entry(source, 'wall', one)} from "
+                f"{describe_table(('wall', two))} overlaps "
+                f"{_describe_entry(source, 'wall', one)} from "
                 f"{xy(*common[:2])} to {xy(*common[2:])}",
                 "walls that run the same way must not overlap, though they may touch",
                 "one place is of one material",
@@ -207,7 +208,8 @@ def _refuse_bad_windows(room: Room, source: Source) -> Faults:
         if window.side == other.side and common > 1e-9:
             yield source.make_fault(
                 ("window", two),
-                f"{describe_table(('window', two))} overlaps {_describe_entry(source, 'window', one)} by "
+                f"{describe_table(('window', two))} overlaps "
+                f"{_describe_entry(source, 'window', one)} by "
                 f"{common:g} m of the {window.side} side",
                 "windows must stand beside each other",
                 "a place in a side passes heat in one way",
@@ -317,8 +319,9 @@ def _refuse_bad_walkers(room: Room, source: Source) -> Faults:
             key = "rect_m" if ("walker", index, "rect_m") in source.lines else "trace"
             yield source.make_fault(
                 ("walker", index, key),
-                f"{describe_table(('walker', index))} is {_describe_obstacle(room, source, lost[0])} at "
-                f"{xy(*lost[0])}, and so are {len(lost)} of its {len(places)} places",
+                f"{describe_table(('walker', index))} is "
+                f"{_describe_obstacle(room, source, lost[0])} at {xy(*lost[0])}, "
+                f"and so are {len(lost)} of its {len(places)} places",
                 "recorded people must be where one can stand",
                 _WARM,
             )
@@ -410,7 +413,7 @@ def _refuse_bad_sensors(room: Room, source: Source) -> Faults:
             yield from _refuse_airless_sensor(room, source, at, who, place)
 
 
-def _promise(room: Room, source: Source) -> Faults:
+def _refuse_bad_promise(room: Room, source: Source) -> Faults:
     """Refuse a promise that counts on less heat, fewer people or more time than there are."""
     promise = room.privacy
     if promise is None:

@@ -238,7 +238,7 @@ def _blur(room: Room, sigma: float) -> list[tuple[Shown, list[Blurred]]]:
     assert near is not None  # noqa: S101  `weigh_families` has looked
     basis = find_heat_directions(room, sigma)
     loudest = float(np.abs(seen.operator).max()) * seen.prior.warmest
-    odd = basis.T @ _odd(near) * (_LEVEL * loudest / sigma)
+    odd = basis.T @ _show_level_and_slopes(near) * (_LEVEL * loudest / sigma)
     for name, shown in _show(room, basis.shape[1]).items():
         laws = []
         for label, known in zip(_LABELS[name], (odd[:, :0], odd), strict=False):
@@ -255,7 +255,7 @@ def _blur(room: Room, sigma: float) -> list[tuple[Shown, list[Blurred]]]:
     return made
 
 
-def _odd(near: Near) -> Floats:
+def _show_level_and_slopes(near: Near) -> Floats:
     """Return what a level and slopes of one kelvin add to the readings, (sensors, 1 + axes)."""
     slopes = (near.sensors_m / near.length_m - 0.5) * 2
     return near.weights[:, None] * np.column_stack([np.ones(len(slopes)), slopes])
@@ -267,16 +267,16 @@ def _show(room: Room, r: int) -> dict[str, Shown]:
     seen, near = room.seen, room.seen.near
     assert near is not None  # noqa: S101  `weigh_families` has looked
     basis = decompose(room)[0][:, :r]
-    table = (_table(near, basis, seen.places[choose_places(seen)]) * seen.prior.warmest).astype(
-        "f4"
-    )
+    table = (
+        _make_table(near, basis, seen.places[choose_places(seen)]) * seen.prior.warmest
+    ).astype("f4")
     made = {}
-    for name, worlds in make_bank(*_lattice(seen)).items():
+    for name, worlds in make_bank(*_make_lattice(seen)).items():
         columns = np.ascontiguousarray((worlds.heat @ table).T)
         prior = worlds.prior
         if not worlds.scaled:
-            prior = prior + _numbers(seen, worlds)
-        made[name] = Shown(worlds, columns, _square(columns), prior)
+            prior = prior + _weigh_numbers(seen, worlds)
+        made[name] = Shown(worlds, columns, _compute_squared_lengths(columns), prior)
     return made
 
 
@@ -292,7 +292,7 @@ def _multiply(rows: Floats, columns: Singles) -> Floats:
     return made
 
 
-def _square(columns: Singles) -> Floats:
+def _compute_squared_lengths(columns: Singles) -> Floats:
     """Return the squared length of each column, (worlds,), in double precision.
 
     Differences of these are worth far less than they are.
@@ -300,7 +300,7 @@ def _square(columns: Singles) -> Floats:
     return np.asarray(np.einsum("ij,ij->j", columns, columns, dtype=np.float64))
 
 
-def _numbers(seen: Seen, worlds: Worlds) -> Floats:
+def _weigh_numbers(seen: Seen, worlds: Worlds) -> Floats:
     """Return how much likelier each is where the prior rules out some of one to three sources."""
     known = np.arange(4)
     held = (known > 0) & (known >= seen.prior.fewest) & (known <= seen.prior.most)
@@ -316,7 +316,7 @@ def choose_places(seen: Seen) -> Whole:
     return cells[((np.arange(few) + 0.5) * len(cells) / few).astype(np.int64)]
 
 
-def _lattice(seen: Seen) -> tuple[tuple[int, ...], bytes]:
+def _make_lattice(seen: Seen) -> tuple[tuple[int, ...], bytes]:
     """Return the shape of a lattice, and which of the places is nearest to each of its nodes."""
     cells = choose_places(seen)
     if seen.places.shape[1] == 1:
@@ -346,10 +346,10 @@ def integrate_power(square: Floats, along: Floats, read: float) -> tuple[Floats,
     return np.where(good, logs, -_NEVER), np.clip(power, _LOW, _HIGH)
 
 
-def _table(near: Near, basis: Floats, places: Floats) -> Floats:
+def _make_table(near: Near, basis: Floats, places: Floats) -> Floats:
     """Return what one unit of heat shows, (spreads * walls * places, r)."""
     lengths, other = np.asarray(near.length_m), "insulated" if near.walls == "none" else "none"
-    outside = _outside(len(lengths)) * lengths
+    outside = _list_places_outside(len(lengths)) * lengths
     mirrored = []
     for axis, length in enumerate(lengths):
         for wall in (0.0, length):
@@ -368,7 +368,7 @@ def _table(near: Near, basis: Floats, places: Floats) -> Floats:
     return np.concatenate(made)
 
 
-def _outside(axes: int) -> Floats:
+def _list_places_outside(axes: int) -> Floats:
     """Return places outside of a room, (places, axes), in its lengths."""
     if axes == 1:
         outer = np.linspace(0.05, 0.45, _OUTSIDE)
@@ -391,25 +391,25 @@ def make_bank(shape: tuple[int, ...], nearest: bytes) -> dict[str, Worlds]:
     made = {
         name: _open_worlds(shape, places, count, name == "room") for name, count in _SHAPES.items()
     }
-    return made | {"equal": _equal_worlds(int(places.max()) + 1, len(shape))}
+    return made | {"equal": _make_equal_worlds(int(places.max()) + 1, len(shape))}
 
 
-def _kinds_of_walls(axes: int) -> Floats:
+def _weigh_walls(axes: int) -> Floats:
     """Return how likely each kind of walls is: as stated, one at any one side, the other kind."""
     sides = 2 * axes
     return np.array([_STATED_WALLS, *[_ONE_WALL / sides] * sides, _OTHER_WALLS])
 
 
-def _rooms(axes: int) -> Floats:
+def _weigh_rooms(axes: int) -> Floats:
     """Return how likely each room is, (spreads * walls,)."""
     chances = np.where(_SPREADS == 1.0, 0.0, np.exp(-0.5 * np.square(np.log(_SPREADS) / _WIDTH)))
     chances *= (1 - _AS_STATED) / chances.sum()
     chances[_SPREADS == 1.0] = _AS_STATED
-    return np.outer(chances, _kinds_of_walls(axes)).ravel()
+    return np.outer(chances, _weigh_walls(axes)).ravel()
 
 
-def _any_rooms(count: int, stream: int, axes: int) -> Whole:
-    upto = np.cumsum(_rooms(axes)) * (1 + 1e-12)
+def _draw_rooms(count: int, stream: int, axes: int) -> Whole:
+    upto = np.cumsum(_weigh_rooms(axes)) * (1 + 1e-12)
     return np.searchsorted(upto, uniforms(count, stream)).astype(np.int64)
 
 
@@ -439,20 +439,20 @@ def _open_worlds(shape: tuple[int, ...], nearest: Whole, count: int, unknown: bo
     kind = even[4][world]
     powers = np.where(kind < 0.4, first, np.where(kind < 0.7, first + second, 1.0))
     shares = powers / np.bincount(world, powers)[world]
-    as_stated = np.full(count, int(np.argmax(_rooms(axes))))
-    rooms = _any_rooms(count, stream + 6, axes) if unknown else as_stated
+    as_stated = np.full(count, int(np.argmax(_weigh_rooms(axes))))
+    rooms = _draw_rooms(count, stream + 6, axes) if unknown else as_stated
     if unknown:
         some = np.flatnonzero(even[5] < _OUTSIDE_CHANCE)
         more = uniforms(2 * len(some), stream + 7).reshape(2, -1)
         world = np.concatenate([world, some])
-        outer = (more[0] * len(_outside(axes))).astype(np.int64)
+        outer = (more[0] * len(_list_places_outside(axes))).astype(np.int64)
         where = np.concatenate([where, places + outer])
         shares = np.concatenate([shares, (0.2 + more[1]) / numbers[some]])
     prior = np.full(count, 1 / count)
-    return _packed(world, rooms[world], where, shares, prior, (places, axes), True)
+    return _pack_worlds(world, rooms[world], where, shares, prior, (places, axes), True)
 
 
-def _packed(
+def _pack_worlds(
     world: Whole,
     room: Whole,
     where: Whole,
@@ -462,7 +462,7 @@ def _packed(
     scaled: bool,
 ) -> Worlds:
     places, axes = size
-    width, walls = places + len(_outside(axes)), len(_kinds_of_walls(axes))
+    width, walls = places + len(_list_places_outside(axes)), len(_weigh_walls(axes))
     entries = heat.astype(np.float32), (world, room * width + where)
     shape = len(prior), len(_SPREADS) * walls * width
     numbers = np.bincount(world[where < places], minlength=len(prior))
@@ -470,12 +470,12 @@ def _packed(
     return Worlds(made, numbers, walls, np.log(prior), scaled)
 
 
-def _equal_worlds(places: int, axes: int) -> Worlds:
+def _make_equal_worlds(places: int, axes: int) -> Worlds:
     """Return one to three sources at their warmest, and how likely each world is beforehand.
 
     In any room; or in the stated one, with one more source outside of it, of any warmth.
     """
-    likely = _rooms(axes)
+    likely = _weigh_rooms(axes)
     rooms, singles = len(likely), np.arange(len(likely) * places)
     where, room = [singles % places], [singles // places]
     chance: list[Floats] = [np.repeat(likely / places, places)]
@@ -495,7 +495,7 @@ def _equal_worlds(places: int, axes: int) -> Worlds:
         spots = np.sort((even * max(places - number + 1, 1)).astype(np.int64), axis=1)
         where.append((spots + np.arange(number)).ravel() % places)
         known = (number, count, stream) in beside
-        others = np.full(count, stated) if known else _any_rooms(count, stream + 7, axes)
+        others = np.full(count, stated) if known else _draw_rooms(count, stream + 7, axes)
         room.append(np.repeat(others, number))
         chance.append(np.full(count, 1 / count))
         numbers.append(number)
@@ -505,10 +505,12 @@ def _equal_worlds(places: int, axes: int) -> Worlds:
     outside = np.arange(len(counts) - 3 * _BESIDE, len(counts))
     prior[: outside[0]] *= 1 - _EQUAL_OUTSIDE
     prior[outside[0] :] *= _EQUAL_OUTSIDE
-    return _packed(
+    return _pack_worlds(
         np.concatenate([world, outside]),
         np.concatenate([*room, np.full(len(outside), stated)]),
-        np.concatenate([*where, places + (more[0] * len(_outside(axes))).astype(np.int64)]),
+        np.concatenate(
+            [*where, places + (more[0] * len(_list_places_outside(axes))).astype(np.int64)]
+        ),
         np.concatenate([np.ones(len(world)), 0.2 + more[1]]),
         prior,
         (places, axes),

@@ -76,7 +76,7 @@ def estimate_from_draws(seen: Seen, draws: Draws, banded: Draws | None = None) -
     band: Band | None
     if seen.places.shape[1] == 1:
         possible = compute_cumulative_shares(where, powers, cells)
-        share, error = _median(seen, possible)
+        share, error = _find_median(seen, possible)
         if banded is not None:
             held = banded.numbers > 0
             possible = compute_cumulative_shares(banded.cells[held], banded.powers[held], cells)
@@ -97,7 +97,7 @@ def compute_cumulative_shares(cells: Whole, powers: Floats, size: int) -> Floats
     return np.minimum(np.cumsum(shares[:size], axis=0), 1.0)
 
 
-def _median(seen: Seen, possible: Floats) -> tuple[Floats, float]:
+def _find_median(seen: Seen, possible: Floats) -> tuple[Floats, float]:
     """Return the median map's shares, and its expected distance, of curves (size, draws)."""
     # Every draw has all its heat by the last cell; only rounding says less.
     middle = np.round(np.sort(possible, axis=1)[:, (possible.shape[1] - 1) // 2], 12)
@@ -189,7 +189,7 @@ def _anneal(problem: Problem, scenes: int, last_sweeps: int, stream: int) -> Dra
     cool, evidence = 0.0, 0.0
     fit = crowd.compute_log_likelihood()
     while cool < 1:
-        warmer = _next(fit, cool, _WORTH * scenes)
+        warmer = _find_next_power(fit, cool, _WORTH * scenes)
         gain = (warmer - cool) * fit
         evidence += float(np.log(np.mean(np.exp(gain - gain.max()))) + gain.max())
         crowd.keep(_resample(gain, float(crowd.draw_uniforms()[0]), scenes))
@@ -225,7 +225,7 @@ def _sweep(crowd: Crowd, cool: float) -> None:
         move_by_differential_evolution(crowd, cool, scale)
 
 
-def _next(fit: Floats, cool: float, wanted: float) -> float:
+def _find_next_power(fit: Floats, cool: float, wanted: float) -> float:
     """Return the next power of the likelihood: 1, or where weights are worth so many scenes."""
     # What fits worse than so many others has hardly a say.
     best = fit if len(fit) <= _BEST else np.partition(fit, len(fit) - _BEST)[-_BEST:]

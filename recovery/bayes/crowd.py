@@ -80,7 +80,7 @@ def make_problem(seen: Seen, coolest: float) -> Problem:
     sets = gammaln(numbers + 1) + gammaln(cells - numbers + 1) - gammaln(cells + 1)
     sets = np.where(numbers < prior.fewest, -np.inf, sets)
     # Only sources that can share their heat split and merge.
-    near = _around(seen.places[found] if coolest < prior.warmest else seen.places[:0])
+    near = _find_near_cells(seen.places[found] if coolest < prior.warmest else seen.places[:0])
     at = np.full(seen.shape, cells)
     at.flat[found] = np.arange(cells)
     grid = np.zeros((cells + 1, 2), dtype=np.int64)
@@ -107,7 +107,7 @@ def list_open_cells(seen: Seen) -> Whole:
     return np.arange(math.prod(seen.shape)) if seen.open is None else np.flatnonzero(seen.open)
 
 
-def _around(places: Floats) -> Whole:
+def _find_near_cells(places: Floats) -> Whole:
     """Return the cells within one distance of each, about so many of them.
 
     One distance for all, so that whoever is near to another has it near.
@@ -138,7 +138,7 @@ def _around(places: Floats) -> Whole:
 
 
 @lru_cache(maxsize=4)
-def _scenes_of_prior(
+def _draw_scenes_of_prior(
     cells: int, sets: bytes, low: float, high: float, scenes: int, stream: int
 ) -> tuple[Whole, Floats, Any]:
     """Return cells and powers of scenes of the prior, (scenes, most), and all heat, sparse."""
@@ -169,7 +169,7 @@ class Crowd:
         self._streams = count((stream << 20) + 1)
         self.rows = np.arange(scenes)
         prior = problem.cells, problem.sets.tobytes(), problem.low, problem.high
-        self.cells, self.powers, heats = _scenes_of_prior(*prior, scenes, stream << 20)
+        self.cells, self.powers, heats = _draw_scenes_of_prior(*prior, scenes, stream << 20)
         self.residual: Floats = problem.readings - heats @ problem.columns[:-1]
 
     def draw_uniforms(self, *shape: int) -> Floats:

@@ -65,18 +65,18 @@ def sum_triples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
         before = gain[:j] - cross[j, :j] + gain[j]
         after = gain[j + 1 :] - cross[j, j + 1 :]
         if moderate:
-            found = _by_products(before, after, table[:j, j + 1 :])
+            found = _sum_by_products(before, after, table[:j, j + 1 :])
         else:
-            found = _by_table(before, after, table[:j, j + 1 :], reference)
+            found = _sum_by_table(before, after, table[:j, j + 1 :], reference)
         scales[j], parts[j, 0, :j], parts[j, 2, j + 1 :] = found
         parts[j, 1, j] = parts[j, 0].sum()
-    return _together(scales, parts)
+    return _sum_parts(scales, parts)
 
 
 def sum_quadruples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm, and where the first to the fourth of four are."""
     if float(np.abs(cross).max()) <= MODERATE:
-        return _quadruples_by_products(gain, cross)
+        return _sum_quadruples_by_products(gain, cross)
     cells = len(gain)
     third, fourth = np.triu_indices(cells, 1)
     starts = np.searchsorted(third, np.arange(cells), side="right")
@@ -95,14 +95,14 @@ def sum_quadruples(gain: Floats, cross: Floats) -> tuple[float, Floats]:
             continue
         k, m = k[worth], m[worth]
         rest = cross[:j, k] + cross[:j, m]
-        scales[j], parts[j, 0, :j], last = _by_table(before, after[worth], rest, reference)
+        scales[j], parts[j, 0, :j], last = _sum_by_table(before, after[worth], rest, reference)
         parts[j, 1, j] = parts[j, 0].sum()
         parts[j, 2] = np.bincount(k, last, cells)
         parts[j, 3] = np.bincount(m, last, cells)
-    return _together(scales, parts)
+    return _sum_parts(scales, parts)
 
 
-def _quadruples_by_products(gain: Floats, cross: Floats) -> tuple[float, Floats]:
+def _sum_quadruples_by_products(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     """Return the same where no cross is large, by products of matrices."""
     cells = len(gain)
     single = np.exp(-cross)
@@ -121,7 +121,7 @@ def _quadruples_by_products(gain: Floats, cross: Floats) -> tuple[float, Floats]
         last = tails * (table.T @ (rows[:, None] * table))
         parts[j, 1, j] = parts[j, 0].sum()
         parts[j, 2, rest], parts[j, 3, rest] = last.sum(axis=1), last.sum(axis=0)
-    return _together(scales, parts)
+    return _sum_parts(scales, parts)
 
 
 def score_set(gain: Floats, cross: Floats, chosen: list[int]) -> float:
@@ -151,14 +151,14 @@ def find_good_set(gain: Floats, cross: Floats, number: int) -> list[int]:
     return sorted(chosen)
 
 
-def _by_products(before: Floats, after: Floats, table: Floats) -> tuple[float, Floats, Floats]:
+def _sum_by_products(before: Floats, after: Floats, table: Floats) -> tuple[float, Floats, Floats]:
     """Return the scale's logarithm and the sums for each row and column, by two products."""
     top, side = float(before.max()), float(after.max())
     rows, columns = np.exp(before - top), np.exp(after - side)
     return top + side, rows * (table @ columns), columns * (rows @ table)
 
 
-def _by_table(
+def _sum_by_table(
     before: Floats, after: Floats, table: Floats, reference: float
 ) -> tuple[float, Floats, Floats]:
     """Return the same from the logarithm of every product, where the products have no range."""
@@ -171,7 +171,7 @@ def _by_table(
     return highest, found.sum(axis=1), found.sum(axis=0)
 
 
-def _together(scales: Floats, parts: Floats) -> tuple[float, Floats]:
+def _sum_parts(scales: Floats, parts: Floats) -> tuple[float, Floats]:
     """Return the sum's logarithm and the chances, from sums that each have their own scale."""
     sizes = parts[:, 1].sum(axis=1)
     with np.errstate(divide="ignore"):
@@ -296,7 +296,7 @@ def compute_exact_posterior(
     weights = np.full(most + 1, -math.inf)
     orders = [np.zeros((number, cells)) for number in range(most + 1)]
     for number in range(fewest, most + 1):
-        total, order = (_none, sum_singles, sum_pairs, sum_triples, sum_quadruples)[number](
+        total, order = (_sum_none, sum_singles, sum_pairs, sum_triples, sum_quadruples)[number](
             gain, cross
         )
         orders[number][:, kept] = order
@@ -308,7 +308,7 @@ def compute_exact_posterior(
     return Exact(numbers / numbers.sum(), tuple(orders), evidence)
 
 
-def _none(gain: Floats, cross: Floats) -> tuple[float, Floats]:
+def _sum_none(gain: Floats, cross: Floats) -> tuple[float, Floats]:
     return 0.0, np.zeros((0, len(gain)))
 
 
@@ -377,7 +377,7 @@ def list_sets(
     grown, likelihood = np.zeros((1, 0), np.int64), np.zeros(1)
     for number in range(most + 1):
         if number:
-            grown, likelihood = _grown(grown, likelihood, gain, cross)
+            grown, likelihood = _grow_sets(grown, likelihood, gain, cross)
         if number >= fewest:
             empty = np.full((len(grown), most - number), -1)
             sets.append(names[np.hstack([grown, empty])])
@@ -389,7 +389,7 @@ def list_sets(
     return Listed(np.vstack(sets), chances / total, highest + math.log(total))
 
 
-def _grown(sets: Whole, logs: Floats, gain: Floats, cross: Floats) -> tuple[Whole, Floats]:
+def _grow_sets(sets: Whole, logs: Floats, gain: Floats, cross: Floats) -> tuple[Whole, Floats]:
     """Return every set with one more cell, behind its last one, and its likelihood."""
     last = sets[:, -1] if sets.shape[1] else np.full(len(sets), -1)
     times = len(gain) - 1 - last

@@ -131,18 +131,18 @@ def draw_curves(
     further = (8 * begin + 0.5) % 1
     made = []
     for number, count in zip(
-        *np.unique(_evenly(numbers, curves, begin), return_counts=True), strict=True
+        *np.unique(_pick_evenly(numbers, curves, begin), return_counts=True), strict=True
     ):
         order = exact.orders[number]
         if number == 1:
-            sets = _evenly(order[0], count, further)[:, None]
+            sets = _pick_evenly(order[0], count, further)[:, None]
         else:
-            seconds = _evenly(order[1, kept], -(-_STRATA * count // CURVES), further)
-            begins = (_begins(len(seconds)) + 64 * begin) % 1
+            seconds = _pick_evenly(order[1, kept], -(-_STRATA * count // CURVES), further)
+            begins = (_make_begins(len(seconds)) + 64 * begin) % 1
             shares = zip(seconds, _split(count, len(seconds)), begins, strict=True)
             sets = np.vstack(
                 [
-                    kept[_with_second(gain, cross, int(second), int(number), share, start)]
+                    kept[_pick_with_second(gain, cross, int(second), int(number), share, start)]
                     for second, share, start in shares
                 ]
             )
@@ -152,17 +152,17 @@ def draw_curves(
     return np.vstack(made)
 
 
-def _with_second(
+def _pick_with_second(
     gain: Floats, cross: Floats, j: int, number: int, count: int, begin: float
 ) -> Whole:
     """Return sets of so many cells, (count, number), whose second is j, picked evenly."""
     before = gain[:j] - cross[j, :j]
     after = np.arange(j + 1, len(gain))
     if number == 2:
-        picked = _evenly(np.exp(before - before.max()), count, begin)
+        picked = _pick_evenly(np.exp(before - before.max()), count, begin)
         return np.column_stack([picked, np.full(count, j)])
     if number == 4 and float(np.abs(cross).max()) <= MODERATE:
-        return _quadruples_with_second(gain, cross, j, count, begin)
+        return _pick_quadruples(gain, cross, j, count, begin)
     worth = gain[after] - cross[j, after]
     if number == 3:
         tails, logs = after[:, None], worth
@@ -180,14 +180,12 @@ def _with_second(
     table = before[:, None] + logs[likely]
     for tail in tails.T:
         table -= cross[:j, tail]
-    picked = _evenly(np.exp(table - table.max()).ravel(), count, begin)
+    picked = _pick_evenly(np.exp(table - table.max()).ravel(), count, begin)
     first, last = np.divmod(picked, len(tails))
     return np.column_stack([first, np.full(count, j), tails[last]])
 
 
-def _quadruples_with_second(
-    gain: Floats, cross: Floats, j: int, count: int, begin: float
-) -> Whole:
+def _pick_quadruples(gain: Floats, cross: Floats, j: int, count: int, begin: float) -> Whole:
     """Return the same for four where no cross is large: the first, then the pair behind it."""
     behind = len(gain) - j - 1
     worth = gain[j + 1 :] - cross[j, j + 1 :]
@@ -196,21 +194,21 @@ def _quadruples_with_second(
     pairs = np.exp(logs - logs.max())
     before, table = gain[:j] - cross[j, :j], np.exp(-cross[:j, j + 1 :])
     rows = np.exp(before - before.max()) * ((table @ pairs) * table).sum(axis=1)
-    first = _evenly(rows, count, begin)
+    first = _pick_evenly(rows, count, begin)
     near = table[first]
     upto = np.cumsum((near[:, :, None] * pairs * near[:, None, :]).reshape(count, -1), axis=1)
-    wanted = (begin + _begins(count)) % 1 * upto[:, -1]
+    wanted = (begin + _make_begins(count)) % 1 * upto[:, -1]
     third, fourth = np.divmod((upto <= wanted[:, None]).sum(axis=1), behind)
     return np.column_stack([first, np.full(count, j), third + j + 1, fourth + j + 1])
 
 
-def _evenly(chances: Floats, count: int, begin: float = 0.5) -> Whole:
+def _pick_evenly(chances: Floats, count: int, begin: float = 0.5) -> Whole:
     """Return so many places, each as often as its chance has it, in order."""
     upto = np.cumsum(chances)
     return np.searchsorted(upto, (np.arange(count) + begin) / count * upto[-1])
 
 
-def _begins(count: int) -> Floats:
+def _make_begins(count: int) -> Floats:
     """Return where in its first step each picking starts, (count,): or none would reach tails."""
     return np.asarray(np.arange(1, count + 1) * _GOLDEN % 1, np.float64)
 
@@ -248,7 +246,7 @@ def find_band(posterior: Shares, curves: Floats, level: float) -> Band:
     columns = np.arange(curves.shape[1])
     tails = np.minimum(lower[nearest, columns], upper[nearest, columns])
     # A chance that is 1 but for rounding is as deep as can be.
-    depth = _shallowest(tails.min(axis=1), level) * (1 - 1e-9)
+    depth = _find_shallowest(tails.min(axis=1), level) * (1 - 1e-9)
     low = posterior.values[np.argmax(lower > depth, axis=0)]
     high = posterior.values[len(lower) - 1 - np.argmax((upper > depth)[::-1], axis=0)]
     return Band(level, np.maximum.accumulate(low), np.maximum.accumulate(high))
@@ -284,11 +282,11 @@ def find_band_of_draws(curves: Floats, level: float) -> Band:
     last = np.minimum.accumulate(np.where(ends, places, count)[:, ::-1], axis=1)[:, ::-1]
     tails = np.empty(along.shape, dtype=np.int32)
     np.put_along_axis(tails, order, np.minimum(last + 1, count - first), axis=1)
-    depth = max(int(_shallowest(tails.min(axis=0) - copies, level)), 1)
+    depth = max(int(_find_shallowest(tails.min(axis=0) - copies, level)), 1)
     return Band(level, ranked[:, depth - 1], ranked[:, count - depth])
 
 
-def _shallowest(depths: Floats, level: float) -> float:
+def _find_shallowest(depths: Floats, level: float) -> float:
     """Return the depth from which on there is this share of the curves, or the nearest to it."""
     ranked = np.sort(depths)
     least = ranked[int((1 - level) * len(depths))]

@@ -112,18 +112,18 @@ def find_medoid(
     Source: Kaufman and Rousseeuw 1990, Chapter 2, for medoids; the improvement is that of
     Cuturi and Doucet 2014, Algorithm 2, for the cityblock distance and one share a source.
     """
-    possible = _possible(sets, weights, powers, places)
+    possible = _select_possible(sets, weights, powers, places)
     easy = possible.cells.shape[1] <= _FEW and np.ptp(possible.shares) == 0
-    sample = _evenly(possible, _SAMPLE if easy else _SAMPLE_HARD)
+    sample = _pick_evenly(possible, _SAMPLE if easy else _SAMPLE_HARD)
     count = _TRIED if easy else _TRIED_HARD
     likeliest = possible.at(np.argsort(-possible.weights, kind="stable")[:count])
-    candidates = _both(_evenly(possible, count), likeliest)
-    errors = _expected(candidates, sample, places)
+    candidates = _join_sets(_pick_evenly(possible, count), likeliest)
+    errors = _compute_expected(candidates, sample, places)
     best = candidates.at(np.argsort(errors, kind="stable")[:1])
     error = float(errors.min())
     while True:
         moved = _move(best, sample, places)
-        found = float(_expected(moved, sample, places)[0])
+        found = float(_compute_expected(moved, sample, places)[0])
         if not found < error * (1 - 1e-9):
             break
         best, error = moved, found
@@ -138,12 +138,12 @@ def measure_distances(share: Floats, sets: Whole, places: Floats, powers: Floats
         share: (cells,), of the map, not all 0; in many cells it stands in a few for all of them.
         sets, powers: (sets, slots), as for `find_medoid`, each with a source.
     """
-    cells, shares = _in_few_cells(np.flatnonzero(share > 0), share / share.sum(), places)
-    some = _possible(sets, np.ones(len(sets)), powers, places)
-    return find_plans(*_pairs(_Sets(cells[None], shares[None], np.ones(1)), some, places))[1]
+    cells, shares = _gather_in_few_cells(np.flatnonzero(share > 0), share / share.sum(), places)
+    some = _select_possible(sets, np.ones(len(sets)), powers, places)
+    return find_plans(*_make_pairs(_Sets(cells[None], shares[None], np.ones(1)), some, places))[1]
 
 
-def _in_few_cells(where: Whole, share: Floats, places: Floats) -> tuple[Whole, Floats]:
+def _gather_in_few_cells(where: Whole, share: Floats, places: Floats) -> tuple[Whole, Floats]:
     """Return the cells in which a map's heat is: of many one for each part of the room."""
     if len(where) <= _PARTS**2:
         return where, share[where]
@@ -162,7 +162,9 @@ def _in_few_cells(where: Whole, share: Floats, places: Floats) -> tuple[Whole, F
     return where[nearest], np.asarray(shares, np.float64)
 
 
-def _with_fewer(cells: Whole, shares: Floats, places: Floats, most: int) -> tuple[Whole, Floats]:
+def _keep_strongest(
+    cells: Whole, shares: Floats, places: Floats, most: int
+) -> tuple[Whole, Floats]:
     """Return sets of so many sources at most: the heat of the weaker ones at the nearest kept."""
     if cells.shape[1] <= most:
         return cells, shares
@@ -177,7 +179,7 @@ def _with_fewer(cells: Whole, shares: Floats, places: Floats, most: int) -> tupl
     return kept, summed
 
 
-def _possible(sets: Whole, weights: Floats, powers: Floats | None, places: Floats) -> _Sets:
+def _select_possible(sets: Whole, weights: Floats, powers: Floats | None, places: Floats) -> _Sets:
     """Return the sets that have a source and a chance."""
     fitting = sets.ndim == 2 and weights.shape == sets.shape[:1]
     there = sets >= 0
@@ -191,11 +193,11 @@ def _possible(sets: Whole, weights: Floats, powers: Floats | None, places: Float
             "needed: nothing is near to nothing. Look at where the sets come from."
         )
     shares = heats[kept] / totals[kept, None]
-    cells, shares = _with_fewer(np.where(there, sets, 0)[kept], shares, places, _SLOTS)
+    cells, shares = _keep_strongest(np.where(there, sets, 0)[kept], shares, places, _SLOTS)
     return _Sets(cells, shares, weights[kept] / weights[kept].sum())
 
 
-def _evenly(possible: _Sets, count: int) -> _Sets:
+def _pick_evenly(possible: _Sets, count: int) -> _Sets:
     """Return so many sets that stand for all: each as often as its chance has it."""
     if len(possible.weights) <= count:
         return possible
@@ -205,7 +207,7 @@ def _evenly(possible: _Sets, count: int) -> _Sets:
     return replace(possible.at(which), weights=times / count)
 
 
-def _both(some: _Sets, others: _Sets) -> _Sets:
+def _join_sets(some: _Sets, others: _Sets) -> _Sets:
     return _Sets(
         np.vstack([some.cells, others.cells]),
         np.vstack([some.shares, others.shares]),
@@ -213,13 +215,13 @@ def _both(some: _Sets, others: _Sets) -> _Sets:
     )
 
 
-def _expected(candidates: _Sets, sample: _Sets, places: Floats) -> Floats:
+def _compute_expected(candidates: _Sets, sample: _Sets, places: Floats) -> Floats:
     """Return the mean distance of each candidate from the sample, (candidates,)."""
-    found = find_plans(*_pairs(candidates, sample, places))[1]
+    found = find_plans(*_make_pairs(candidates, sample, places))[1]
     return np.asarray(found.reshape(len(candidates.cells), -1) @ sample.weights)
 
 
-def _pairs(some: _Sets, others: _Sets, places: Floats) -> tuple[Floats, Floats, Floats]:
+def _make_pairs(some: _Sets, others: _Sets, places: Floats) -> tuple[Floats, Floats, Floats]:
     """Return supply, demand and cost of every one of these with every one of those."""
     here, there = places[some.cells], places[others.cells]
     cost = np.abs(here[:, None, :, None, :] - there[None, :, None, :, :]).sum(axis=-1)
@@ -231,21 +233,23 @@ def _pairs(some: _Sets, others: _Sets, places: Floats) -> tuple[Floats, Floats, 
 
 def _move(one: _Sets, sample: _Sets, places: Floats) -> _Sets:
     """Return the set with each source in the middle of what it is matched with."""
-    moved = find_plans(*_pairs(one, sample, places))[0] * sample.weights[:, None, None]
+    moved = find_plans(*_make_pairs(one, sample, places))[0] * sample.weights[:, None, None]
     used = np.unique(sample.cells[sample.shares > 0])
     cells = one.cells.copy()
     for source in np.flatnonzero(one.shares[0] > 0):
-        mass = _total(sample.cells, moved[:, source], len(places))[used]
-        middle = [_middle(places[used, axis], mass) for axis in range(places.shape[1])]
+        mass = _sum_in_cells(sample.cells, moved[:, source], len(places))[used]
+        middle = [
+            _find_weighted_median(places[used, axis], mass) for axis in range(places.shape[1])
+        ]
         cells[0, source] = used[np.abs(places[used] - middle).sum(axis=1).argmin()]
     return replace(one, cells=cells)
 
 
-def _total(cells: Whole, mass: Floats, count: int) -> Floats:
+def _sum_in_cells(cells: Whole, mass: Floats, count: int) -> Floats:
     return np.asarray(np.bincount(cells.ravel(), mass.ravel(), count), np.float64)
 
 
-def _middle(places: Floats, mass: Floats) -> float:
+def _find_weighted_median(places: Floats, mass: Floats) -> float:
     """Return the weighted median."""
     order = np.argsort(places, kind="stable")
     upto = np.cumsum(mass[order])

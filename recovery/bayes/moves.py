@@ -26,7 +26,7 @@ def compute_log_mass(slope: Floats, precision: Floats, low: Bound, high: Bound) 
     >>> compute_log_mass(np.zeros(1), np.zeros(1), np.zeros(1), np.full(1, np.e)).round(6)
     array([1.])
     """
-    middle, deviation, below, above, _ = _standard(slope, precision, low, high)
+    middle, deviation, below, above, _ = _standardise(slope, precision, low, high)
     thick = above + np.log(-np.expm1(np.minimum(below - above, -_THIN)))
     # Of bounds so near to each other the logarithms differ by their rounding: the law is level.
     wide = (np.asarray(high) - low) / deviation
@@ -45,7 +45,7 @@ def invert_cdf(slope: Floats, precision: Floats, low: Bound, high: Bound, share:
         slope, precision, low, high: as for `compute_log_mass`.
         share: between 0 and 1; even numbers there give draws of the law.
     """
-    middle, deviation, below, above, turned = _standard(slope, precision, low, high)
+    middle, deviation, below, above, turned = _standardise(slope, precision, low, high)
     part = np.where(turned, 1 - share, share)
     reached = ndtri_exp(above + np.log(part + (1 - part) * np.exp(below - above)))
     return np.asarray(np.clip(middle + deviation * np.where(turned, -reached, reached), low, high))
@@ -68,7 +68,7 @@ def approximate_mass(
     return peak * (slope - 0.5 * stiff * peak), width
 
 
-def _standard(
+def _standardise(
     slope: Floats, precision: Floats, low: Bound, high: Bound
 ) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.bool_]]:
     """Return mean, deviation, log-CDF at both bounds, and where the law was turned round.
@@ -108,14 +108,14 @@ def move_by_differential_evolution(crowd: Crowd, cool: float, scale: float) -> N
     Source: ter Braak 2006, differential evolution; Goodman and Weare 2010 for the halves.
     """
     rows, halves = crowd.rows, (crowd.rows[::2], crowd.rows[1::2])
-    heading = _heading(crowd)
+    heading = _draw_heading(crowd)
     order = np.argsort(heading[crowd.cells], axis=1)
     crowd.cells = crowd.cells[rows[:, None], order]
     crowd.powers = crowd.powers[rows[:, None], order]
     # No source comes or goes here.
     even, numbers = crowd.draw_uniforms(3), crowd.numbers
     for moving, still in (halves, halves[::-1]):
-        first, second, fits = _two(numbers, moving, still, even[moving])
+        first, second, fits = _draw_two_scenes(numbers, moving, still, even[moving])
         _shift(crowd, heading, moving, first, second, fits, scale, cool, even[moving, 2])
 
 
@@ -142,7 +142,7 @@ def _shift(
     crowd.residual[moving[taken]] = left[taken]
 
 
-def _heading(crowd: Crowd) -> Floats:
+def _draw_heading(crowd: Crowd) -> Floats:
     """Return how far each cell is along one direction; infinitely far what is off.
 
     Along a line there is one direction. In a plane each call has its own.
@@ -153,7 +153,7 @@ def _heading(crowd: Crowd) -> Floats:
     return np.append(grid[:-1] @ way, np.inf)
 
 
-def _two(
+def _draw_two_scenes(
     numbers: Whole, moving: Whole, still: Whole, even: Floats
 ) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     """Return two scenes of the half that stands still, of as many sources, and where there are."""
@@ -221,7 +221,7 @@ class Share:
             like_one, like_two: log of how likely each cell is beforehand, like `ones` and `twos`.
         """
         like_one = np.where(self._even[:, None] >= 0, like_one, -np.inf)
-        base, slope, stiff = self._terms(ones, twos, like_one, like_two)
+        base, slope, stiff = self._expand_pairs(ones, twos, like_one, like_two)
         # Where two cannot share the heat d has no range: with one of less than nothing a width
         # could be infinite, and all weights of that scene none.
         most = np.maximum(self._even, 1e-30)[:, None, None].astype(slope.dtype)
@@ -238,7 +238,7 @@ class Share:
 
     def compute_log_correction(self, one: Whole, two: Whole) -> Floats:
         """Return log(exact / rough integral) of pairs, (any, scenes); 0 where one has it all."""
-        slope, stiff = self._pair(one, two)
+        slope, stiff = self._expand_pair(one, two)
         most = np.maximum(self._even, self._least)
         exact = compute_log_mass(slope, stiff, -most, most)
         peak, width = approximate_mass(slope, stiff, -most, most)
@@ -246,12 +246,12 @@ class Share:
 
     def draw_power(self, one: Whole, two: Whole, share: Floats) -> Floats:
         """Return the first source's power."""
-        slope, stiff = self._pair(one, two)
+        slope, stiff = self._expand_pair(one, two)
         most = np.maximum(self._even, self._least)
         drawn = self._heat / 2 + invert_cdf(slope, stiff, -most, most, share)
         return np.where(two < self._problem.cells, drawn, self._heat)
 
-    def _pair(self, one: Whole, two: Whole) -> tuple[Floats, Floats]:
+    def _expand_pair(self, one: Whole, two: Whole) -> tuple[Floats, Floats]:
         """Return slope and curvature of the log-likelihood at d = 0, for pairs (..., scenes)."""
         rows, half, columns = self._rows[:, 0], self._heat / 2, self._problem.columns
         square_one, square_two = self._squares[one], self._squares[two]
@@ -260,7 +260,7 @@ class Share:
         cross = np.einsum("...i,...i->...", columns[one], columns[two])
         return slope, square_one + square_two - 2 * self._cool * cross
 
-    def _terms(
+    def _expand_pairs(
         self, ones: Whole, twos: Whole, like_one: Floats, like_two: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Return log-likelihood at d = 0, its slope and its curvature, (scenes, ones, twos).
@@ -306,11 +306,11 @@ def redraw_pair(crowd: Crowd, cool: float, merge: bool) -> None:
     Source: Green 1995, reversible jumps; the sum of powers is what a split conserves.
     """
     problem, rows, beyond = crowd.problem, crowd.rows, crowd.problem.cells
-    first, second, fits = _slots(crowd, merge)
+    first, second, fits = _draw_slots(crowd, merge)
     one, two = crowd.cells[rows, first], crowd.cells[rows, second]
     heat = crowd.powers[rows, first] + crowd.powers[rows, second]
-    around_one = _centre(crowd, one)
-    around_two = around_one if merge else _centre(crowd, two)
+    around_one = _draw_cells_around(crowd, one)
+    around_two = around_one if merge else _draw_cells_around(crowd, two)
     if merge:
         # What a move leads to must lead back: a second source far off has no way to be off.
         fits &= (two == beyond) | (around_one == two[:, None]).any(axis=1)
@@ -352,8 +352,10 @@ def _pick(
     """Return which pair of cells each scene's sources go to."""
     problem = crowd.problem
     number = (others < problem.cells).sum(axis=1)
-    like_one = _likely(crowd, around_one, others)
-    like_two = like_one + problem.room[around_one] if merge else _likely(crowd, around_two, others)
+    like_one = _weigh_cells(crowd, around_one, others)
+    like_two = (
+        like_one + problem.room[around_one] if merge else _weigh_cells(crowd, around_two, others)
+    )
     if merge:
         fewer, more = (crowd.counted[number + i] - np.log(number + i) for i in (1, 2))
         alone = law.score_single(around_one) + like_one + fewer[:, None]
@@ -368,7 +370,7 @@ def _pick(
     return draw_columns(scores.reshape(len(fits), -1), even, widths.reshape(len(fits), -1))
 
 
-def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
+def _draw_slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     """Return two slots of each scene, and in which scenes there are any.
 
     The first is on, evenly chosen; the second too, or where sources merge any other slot.
@@ -383,7 +385,7 @@ def _slots(crowd: Crowd, merge: bool) -> tuple[Whole, Whole, NDArray[np.bool_]]:
     return first, second, (number >= (1 if merge else 2)) & (first != second)
 
 
-def _centre(crowd: Crowd, cells: Whole) -> Whole:
+def _draw_cells_around(crowd: Crowd, cells: Whole) -> Whole:
     """Return the cells around a centre that is evenly drawn from those near each cell."""
     near = crowd.problem.near
     sizes = (near[cells] < crowd.problem.cells).sum(axis=1)
@@ -391,7 +393,7 @@ def _centre(crowd: Crowd, cells: Whole) -> Whole:
     return near[centre]
 
 
-def _likely(crowd: Crowd, around: Whole, others: Whole) -> Floats:
+def _weigh_cells(crowd: Crowd, around: Whole, others: Whole) -> Floats:
     """Return log of how likely each cell around a centre is; not at all where others stand."""
     beyond, rows = crowd.problem.cells, crowd.rows[:, None]
     taken = np.zeros((len(rows), beyond + 1), dtype=bool)
@@ -424,9 +426,9 @@ def redraw_one(crowd: Crowd, slot: int, cool: float) -> None:
     chosen = _draw(crowd, slot, slopes, stiff, even[:, 0])
     if problem.low < problem.high:
         before = crowd.cells[:, slot]
-        found, lost = _excess(crowd, slopes, stiff, np.stack([chosen, before]))
+        found, lost = _compute_excess(crowd, slopes, stiff, np.stack([chosen, before]))
         chosen = np.where(np.log(even[:, 1]) < found - lost, chosen, before)
-    crowd.put(which, chosen, _powers(crowd, slopes, stiff, chosen, even[:, 2]), left)
+    crowd.put(which, chosen, _draw_powers(crowd, slopes, stiff, chosen, even[:, 2]), left)
 
 
 def _draw(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) -> Whole:
@@ -450,7 +452,9 @@ def _draw(crowd: Crowd, slot: int, slopes: Floats, stiff: Floats, even: Floats) 
     return draw_columns(scores, even, widths)
 
 
-def _powers(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole, even: Floats) -> Floats:
+def _draw_powers(
+    crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole, even: Floats
+) -> Floats:
     """Return a power for a source in each scene's cell; none where it is off."""
     problem = crowd.problem
     drawn = np.full(len(cells), problem.high)
@@ -461,7 +465,7 @@ def _powers(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole, even: Flo
     return np.where(cells < problem.cells, drawn, 0.0)
 
 
-def _excess(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole) -> Floats:
+def _compute_excess(crowd: Crowd, slopes: Floats, stiff: Floats, cells: Whole) -> Floats:
     """Return log(exact / rough integral) at cells, (any, scenes); 0 where the source is off."""
     problem = crowd.problem
     inside = np.minimum(cells, problem.cells - 1)

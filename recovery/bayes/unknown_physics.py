@@ -92,7 +92,7 @@ def explore(first: Floats, look: Callable[[float], tuple[float, float, Found]]) 
     for _ in range(_ROUNDS if len(points) > 1 else 0):
         logs = np.array([seen[place][0] for place in points.tolist()])
         speeds = np.array([seen[place][1] for place in points.tolist()])
-        held = np.diff(_upto(*_fine(points, logs))[::_PARTS])
+        held = np.diff(_compute_cdf(*_refine_masses(points, logs))[::_PARTS])
         strides = np.diff(points) * np.minimum(speeds[:-1], speeds[1:])
         # Sources that fit between two points fit there better than at either by so much.
         hope = np.maximum(logs[:-1], logs[1:]) + np.square(strides) / 8
@@ -104,7 +104,7 @@ def explore(first: Floats, look: Callable[[float], tuple[float, float, Found]]) 
         seen |= {place: look(place) for place in middles.tolist()}
         points = np.insert(points, crowded + 1, middles)
     logs = np.array([seen[place][0] for place in points.tolist()])
-    places, masses = _fine(points, logs)
+    places, masses = _refine_masses(points, logs)
     # A place between two points counts for both, for the nearer one more.
     shares = np.array([np.interp(places, points, unit) @ masses for unit in np.eye(len(points))])
     kept = np.flatnonzero(shares > _NONE * shares.sum())
@@ -113,12 +113,12 @@ def explore(first: Floats, look: Callable[[float], tuple[float, float, Found]]) 
         shares[kept] / shares[kept].sum(),
         [seen[place][2] for place in points[kept].tolist()],
         places,
-        _upto(places, masses),
+        _compute_cdf(places, masses),
         float(logs.max()) + math.log(float(masses.sum()) / (float(np.ptp(points)) or 1.0)),
     )
 
 
-def _fine(points: Floats, logs: Floats) -> tuple[Floats, Floats]:
+def _refine_masses(points: Floats, logs: Floats) -> tuple[Floats, Floats]:
     """Return many places, and the mass about each of them over exp(the greatest)."""
     if len(points) == 1:
         return points, np.ones(1)
@@ -130,7 +130,7 @@ def _fine(points: Floats, logs: Floats) -> tuple[Floats, Floats]:
     return places, about * np.exp(between(places) - logs.max())
 
 
-def _upto(places: Floats, masses: Floats) -> Floats:
+def _compute_cdf(places: Floats, masses: Floats) -> Floats:
     """Return the chance that the truth is not beyond each place."""
     if len(places) == 1:
         return np.ones(1)
@@ -453,10 +453,12 @@ def estimate_jointly(seen: Seen, physics: Physics) -> Joint:
         change = (operator(spread + _ASIDE) - here) @ found.heat
         return found.log_evidence, float(np.linalg.norm(change)) / _ASIDE, found
 
-    return _joint(seen, physics, explore(physics.make_first_grid(), with_spread), drifts)
+    return _combine_spreads(seen, physics, explore(physics.make_first_grid(), with_spread), drifts)
 
 
-def _joint(seen: Seen, physics: Physics, explored: Explored[Conditional], drifts: Drift) -> Joint:
+def _combine_spreads(
+    seen: Seen, physics: Physics, explored: Explored[Conditional], drifts: Drift
+) -> Joint:
     operators = [physics.make_operator(seen.places, spread) for spread in np.exp(explored.points)]
     warmed = np.zeros(len(seen.readings))
     for operator, chance, found in zip(operators, explored.chances, explored.found, strict=True):

@@ -90,11 +90,13 @@ def measure_bayes_risk(
         noise = normals(len(operator), _NOISE + trial)
         readings = operator[:, there].sum(axis=1) * heat + sigma * noise
         gain = silent.gain + operator.T @ readings * (heat / sigma**2)
-        errors[trial] = _error(Scores(gain, silent.cross), fewest, most, places, open)
+        errors[trial] = _compute_least_error(
+            Scores(gain, silent.cross), fewest, most, places, open
+        )
     return Yardstick(float(errors.mean()), float(errors.std(ddof=1) / math.sqrt(count)), count)
 
 
-def _error(
+def _compute_least_error(
     found: Scores, fewest: int, most: int, places: Floats, open: NDArray[np.bool_] | None
 ) -> float:
     """Return the least posterior expectation of the distance."""

@@ -31,9 +31,9 @@ def forge_round(round: Round, rng: Any, newest: int) -> Round:
     for _ in range(1 + rng.below(2)):
         kind = rng.below(10)
         if kind == 0:
-            params, promise = _other_epsilon(params, promise, rng)
+            params, promise = _change_epsilon(params, promise, rng)
         elif kind == 1:
-            params[2] += (rng.below(3) - 1) * _some(1 + params[2] // 8, rng)
+            params[2] += (rng.below(3) - 1) * _draw_step(1 + params[2] // 8, rng)
         elif kind == 2:
             params[1] = (0, -params[1], params[1] - 1, params[1] // 2, params[1] + 1)[rng.below(5)]
         elif kind == 3 and len(params) > _HEAD:  # a count of the octant, or a weight
@@ -66,12 +66,12 @@ def forge_round(round: Round, rng: Any, newest: int) -> Round:
     )
 
 
-def _some(most: int, rng: Any) -> int:
+def _draw_step(most: int, rng: Any) -> int:
     """Return 1, which is next to what is allowed, as often as any number up to the most."""
     return 1 + rng.below(most) * rng.below(2)
 
 
-def _other_epsilon(params: list[int], promise: Any, rng: Any) -> tuple[list[int], Any]:
+def _change_epsilon(params: list[int], promise: Any, rng: Any) -> tuple[list[int], Any]:
     """Return params of an epsilon from nought to twice as much, and a promise, honest or not."""
     reach, far, near, num, den, *octant = params
     num, den, honest = num * rng.below(33), den * 16, rng.below(4)
@@ -161,7 +161,7 @@ def list_violations(
         yield "a Round that is none was answered"
         return
     num, den = asked.params[3:_HEAD]
-    weights = _weights(asked)
+    weights = _list_weights(asked)
     if not weights:
         yield "a footprint that is cut short, or goes beyond its reach"
         return
@@ -186,7 +186,7 @@ def list_violations(
         yield "an old Round"
 
 
-def _weights(round: Round) -> list[int]:
+def _list_weights(round: Round) -> list[int]:
     """Return every weight that a Round states, or none where they make no footprint."""
     reach, far, near = round.params[:3]
     rest, found = round.params[_HEAD:], [far, near]

@@ -64,7 +64,7 @@ def list_sweeps(full: bool) -> Iterator[tuple[str, Sequence[Query]]]:
             ):
                 if radii:
                     named = _name(scheme, epsilon, f"{words}, {_tell(radii)}")
-                    yield named, _family(scheme, epsilon, over, radii)
+                    yield named, _make_family(scheme, epsilon, over, radii)
 
 
 def _name(scheme: str, epsilon: tuple[int, int], shapes: str) -> str:
@@ -76,7 +76,7 @@ def _tell(radii: Sequence[float]) -> str:
     return f"radii {radii[0]} to {radii[-1]}" if whole else f"radii {', '.join(map(str, radii))}"
 
 
-def _family(
+def _make_family(
     scheme: Scheme,
     epsilon: tuple[int, int],
     shapes: Sequence[tuple[int, int]],

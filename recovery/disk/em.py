@@ -253,7 +253,7 @@ def run_em_fast(
         ahead = min(ahead, steps_max - walked)
         if walked < _PLAIN or ahead < 4:
             continue
-        tried, evaluations = _along(channel, seen, mass, law, ahead)
+        tried, evaluations = _step_along_flow(channel, seen, mass, law, ahead)
         tried_law = channel.forward(tried)
         tried_worth = log_likelihood(seen, tried_law)
         spent += evaluations
@@ -267,15 +267,15 @@ def run_em_fast(
     return Fit(mass, worth, spent, told)
 
 
-def _along(
+def _step_along_flow(
     channel: Channel, counts: Floats, mass: Floats, law: Floats, length: float
 ) -> tuple[Floats, int]:
     """Return the map so many steps further along the flow, and the evaluations it took."""
     stages = max(2, math.ceil(math.sqrt(1 + 1.54 * length)))
     start = np.log(np.maximum(mass, math.exp(_LOWEST)))
-    first = length * _slope(channel, counts, law)
+    first = length * _compute_slope(channel, counts, law)
     damped = 1 + 2 / 13 / stages**2
-    polynomials = _chebyshev(stages, damped)
+    polynomials = _compute_chebyshev(stages, damped)
     ratio = polynomials[stages][1] / polynomials[stages][2]
     b = [p[2] / p[1] ** 2 if p[1] else 0.0 for p in polynomials]
     b[0] = b[1] = b[2]
@@ -284,13 +284,13 @@ def _along(
         near, far = 2 * b[j] * damped / b[j - 1], -b[j] / b[j - 2]
         pushed = 2 * b[j] * ratio / b[j - 1]
         back = -(1 - b[j - 1] * polynomials[j - 1][0]) * pushed
-        slope = length * _slope(channel, counts, channel.forward(_mass(old)))
+        slope = length * _compute_slope(channel, counts, channel.forward(_compute_mass(old)))
         new = (1 - near - far) * start + near * old + far * older + pushed * slope + back * first
         older, old = old, new
-    return _mass(old), stages
+    return _compute_mass(old), stages
 
 
-def _chebyshev(degree: int, at: float) -> list[tuple[float, float, float]]:
+def _compute_chebyshev(degree: int, at: float) -> list[tuple[float, float, float]]:
     """Return each polynomial up to a degree with its first two derivatives, at one place."""
     found = [(1.0, 0.0, 0.0), (at, 1.0, 0.0)]
     for _ in range(degree - 1):
@@ -299,14 +299,14 @@ def _chebyshev(degree: int, at: float) -> list[tuple[float, float, float]]:
     return found
 
 
-def _slope(channel: Channel, counts: Floats, law: Floats) -> Floats:
+def _compute_slope(channel: Channel, counts: Floats, law: Floats) -> Floats:
     """Return F: by what a step multiplies each share, as a logarithm."""
     ratio = np.divide(counts, law, out=np.zeros_like(law), where=counts > 0)
     factor = channel.adjoint(ratio) / float(counts.sum())
     return np.log(np.maximum(factor, math.exp(_LOWEST)))
 
 
-def _mass(u: Floats) -> Floats:
+def _compute_mass(u: Floats) -> Floats:
     """Return exp(u) divided by its sum, no share so small that it slows the processor."""
     mass = np.exp(np.maximum(u - u.max(), -600.0))
     return mass / mass.sum()

@@ -69,11 +69,13 @@ def estimate(name: str, channel: Channel, counts: ArrayLike, epsilon: float) -> 
     return ESTIMATORS[name](channel, counts, epsilon)
 
 
-def _em(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
+def _estimate_em(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     return run_em_fast(channel, counts, gain=find_least_gain(epsilon))
 
 
-def _ems(channel: Channel, counts: ArrayLike, epsilon: float, enough: float = math.inf) -> Fit:
+def _estimate_ems(
+    channel: Channel, counts: ArrayLike, epsilon: float, enough: float = math.inf
+) -> Fit:
     return run_em(
         channel, counts, gain=find_least_gain(epsilon, smooth=True), smooth=True, enough=enough
     )
@@ -84,9 +86,9 @@ _UNEVEN = 500.0  # nats: at small epsilon, where so much is sure, a crowd is in 
 _NO_FIT = 3  # deviations of chi-square: one in 700 that is right is farther off by chance
 
 
-def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
+def _estimate_auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     seen = check_counts(channel, counts)
-    rough = _em(channel, seen, epsilon)
+    rough = _estimate_em(channel, seen, epsilon)
     if rough.status == NOBODY:
         return rough
     try:
@@ -101,7 +103,7 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
         why = f"no smooth map gives these answers: chi-square is {off:.0f} deviations too large"
         return replace(rough, why=why)
     worth = log_likelihood(seen, law)
-    even = _ems(channel, seen, epsilon, worth - _SURE)
+    even = _estimate_ems(channel, seen, epsilon, worth - _SURE)
     ahead = worth - even.log_likelihood
     if ahead < _TOLD:
         why = "EMS, smoothed, for it explains the answers as well as the likeliest map does"
@@ -119,7 +121,11 @@ def _auto(channel: Channel, counts: ArrayLike, epsilon: float) -> Fit:
     )
 
 
-ESTIMATORS: dict[str, Estimator] = {"auto": _auto, "em": _em, "ems": _ems}
+ESTIMATORS: dict[str, Estimator] = {
+    "auto": _estimate_auto,
+    "em": _estimate_em,
+    "ems": _estimate_ems,
+}
 
 
 def measure_misfit(channel: Channel, counts: Floats, law: Floats) -> float:
@@ -159,18 +165,20 @@ def estimate_w2(
     reports = int(seen.sum())
     if not reports:
         return None
-    rough = _em(channel, seen, epsilon).mass
+    rough = _estimate_em(channel, seen, epsilon).mass
     far = []
     for stream, truth in enumerate(_REPETITIONS * (np.asarray(mass, dtype=np.float64), rough)):
         users = _draw(reports * truth, 2 * stream)
         if not users.sum():
             return None
         again = _draw(channel.forward(users), 2 * stream + 1)
-        far.append(_apart(estimate(name, channel, again, epsilon).mass, users / users.sum()))
+        far.append(
+            _measure_distance(estimate(name, channel, again, epsilon).mass, users / users.sum())
+        )
     return float(np.prod(far) ** (1 / len(far)))
 
 
-def _apart(drawn: Floats, truth: Floats) -> float:
+def _measure_distance(drawn: Floats, truth: Floats) -> float:
     """Return W2 in longer sides, of sums over squares where there are many cells."""
     side = math.ceil(max(drawn.shape) / _SIDE_MAX)
     return wasserstein2(sum_blocks(drawn, side), sum_blocks(truth, side), normalise=True)

@@ -54,12 +54,14 @@ def measure_part_inside(x: int, y: int, radius: float, line: bool) -> float:
         return min(1.0, radius - (x - 0.5)) if x else min(1.0, 2 * radius)
     if (x + 0.5) ** 2 + (y + 0.5) ** 2 <= radius**2:
         return 1.0
-    left, right = (_quadrant(at, y + 0.5, radius) for at in (x - 0.5, x + 0.5))
-    below_left, below_right = (_quadrant(at, y - 0.5, radius) for at in (x - 0.5, x + 0.5))
+    left, right = (_compute_quadrant_area(at, y + 0.5, radius) for at in (x - 0.5, x + 0.5))
+    below_left, below_right = (
+        _compute_quadrant_area(at, y - 0.5, radius) for at in (x - 0.5, x + 0.5)
+    )
     return min(1.0, max(0.0, right - left - below_right + below_left))
 
 
-def _quadrant(x: float, y: float, radius: float) -> float:
+def _compute_quadrant_area(x: float, y: float, radius: float) -> float:
     """Return the disk's area between the axes and (x, y), with the sign of x y."""
     sign = math.copysign(1.0, x) * math.copysign(1.0, y)
     x, y = min(abs(x), radius), min(abs(y), radius)
@@ -104,7 +106,7 @@ def compute_shares(
     line = 1 in shape
     rows: list[list[float]] = []
     while not (line and rows):
-        row = _row(SCHEMES[scheme], len(rows), radius, epsilon, line)
+        row = _make_row(SCHEMES[scheme], len(rows), radius, epsilon, line)
         if not row:
             break
         rows.append(row)
@@ -155,10 +157,10 @@ def weigh_by_ring(x: int, y: int, radius: float, epsilon: float, line: bool) -> 
     last = max(1, math.ceil(radius))
     ring = last + 1 if outside else max(1, math.ceil(math.sqrt(x * x + y * y)))
     circle = min(float(ring - 1), radius)
-    share = _ring(ring, radius, epsilon)
+    share = _compute_ring_share(ring, radius, epsilon)
     if ring > 1 and touches_disk(x, y, circle):
         part = measure_shrunken_area(x, y, circle)
-        share = part * _ring(ring - 1, radius, epsilon) + (1 - part) * share
+        share = part * _compute_ring_share(ring - 1, radius, epsilon) + (1 - part) * share
     return share
 
 
@@ -177,14 +179,14 @@ SCHEMES: dict[str, Share] = {
 }
 
 
-def _row(share: Share, y: int, radius: float, epsilon: float, line: bool) -> list[float]:
+def _make_row(share: Share, y: int, radius: float, epsilon: float, line: bool) -> list[float]:
     row: list[float] = []
     while (found := share(y + len(row), y, radius, epsilon, line)) is not None:
         row.append(found)
     return row
 
 
-def _ring(ring: int, radius: float, epsilon: float) -> float:
+def _compute_ring_share(ring: int, radius: float, epsilon: float) -> float:
     """Return the share of a whole ring; beyond the last it is nought."""
     if ring == 1:
         return 1.0

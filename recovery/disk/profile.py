@@ -98,17 +98,19 @@ class Profile:
         if block.all():
             return 1.0, 1.0
         level = 1 - (1 - self.level) / of
-        low = 1 - self.most(~block, _quantile(1, level)) if self.occupied(block, of) else 0.0
+        low = (
+            1 - self.most(~block, _compute_quantile(1, level)) if self.occupied(block, of) else 0.0
+        )
         # That everybody is there is not worth a look where most are elsewhere.
         elsewhere = self.best[block].sum() < 0.5 or self.occupied(~block, of)
-        return low, self.most(block, _quantile(1, (1 + level) / 2)) if elsewhere else 1.0
+        return low, self.most(block, _compute_quantile(1, (1 + level) / 2)) if elsewhere else 1.0
 
     def occupied(self, block: Bools, of: int = 1) -> bool:
         """Say whether the answers refute that nobody is in a block, one of so many."""
         filled = int((block & self.filled).sum())
         if not filled or block.all():
             return bool(filled)
-        return self.most(~block, _quantile(filled, 1 - (1 - self.level) / of)) < 1
+        return self.most(~block, _compute_quantile(filled, 1 - (1 - self.level) / of)) < 1
 
     def most(self, block: Bools, q: float) -> float:
         """Return the greatest share of a block, of the maps that fit up to q."""
@@ -136,10 +138,10 @@ class Profile:
             length = float(until[corner])
             stop = math.sqrt(pull**2 + (q - risen) / gain) - pull if gain > 0 else math.inf
             if stop <= length or not math.isfinite(length):
-                return _whole(share + (stop * gain if math.isfinite(stop) else 0.0))
+                return _round_to_whole(share + (stop * gain if math.isfinite(stop) else 0.0))
             risen += gain * ((pull + length) ** 2 - pull**2)
             pull, share = pull + length, share + length * gain
-            if _whole(share) == 1:
+            if _round_to_whole(share) == 1:
                 break
             slack = np.maximum(slack + length * way, 0)
             slack[corner], filled[corner], last = 0.0, not filled[corner], corner
@@ -148,12 +150,12 @@ class Profile:
         return 1.0
 
 
-def _whole(share: float) -> float:
+def _round_to_whole(share: float) -> float:
     """Return a share, or one where only roundings are elsewhere."""
     return share if share < 1 - _NOUGHT else 1.0
 
 
-def _quantile(freedom: int, level: float) -> float:
+def _compute_quantile(freedom: int, level: float) -> float:
     return float(scipy.special.chdtri(freedom, 1 - level))
 
 
@@ -227,7 +229,7 @@ def find_blocks(profile: Profile, mass: Floats) -> Blocks:
 
     def split(box: Box) -> list[Box]:
         """Return a block, and before it all that it is split into."""
-        parts = _quarter(box)
+        parts = _quarter_block(box)
         if len(parts) > 1 and any(profile.occupied(marked(part)) for part in parts):
             return [*(one for part in parts for one in split(part)), box]
         return [box]
@@ -243,7 +245,7 @@ def find_blocks(profile: Profile, mass: Floats) -> Blocks:
 
     def merge(box: Box) -> list[int]:
         """Return the blocks to draw of this one: itself, where only as a whole it can be named."""
-        at, parts = places[box], _quarter(box)
+        at, parts = places[box], _quarter_block(box)
         if parts == [box] or parts[0] not in places:
             return [at]
         found = [one for part in parts for one in merge(part)]
@@ -253,7 +255,7 @@ def find_blocks(profile: Profile, mass: Floats) -> Blocks:
     return Blocks(profile.level, boxes[found], shares[found], low[found], high[found])
 
 
-def _quarter(box: Box) -> list[Box]:
+def _quarter_block(box: Box) -> list[Box]:
     """Return a block's parts, each side cut at the greatest power of two within it."""
     top, left, high, wide = box
     if high == wide == 1:

@@ -89,7 +89,7 @@ def scheme_of(query: Query) -> str:
     """
     if query.scheme != "auto":
         return query.scheme
-    return "dam" if query.radius is not None else _chosen(query)[0]
+    return "dam" if query.radius is not None else _choose_for_query(query)[0]
 
 
 def find_radius_cells(query: Query) -> float:
@@ -101,10 +101,10 @@ def find_radius_cells(query: Query) -> float:
     epsilon, shape = float(epsilon_of_report(query)), query.grid.shape
     if query.scheme == "wave":
         return find_wave_reach(epsilon, shape)
-    return _chosen(query)[1] if query.scheme == "auto" else choose_radius(epsilon, shape)
+    return _choose_for_query(query)[1] if query.scheme == "auto" else choose_radius(epsilon, shape)
 
 
-def _chosen(query: Query) -> tuple[str, float]:
+def _choose_for_query(query: Query) -> tuple[str, float]:
     return choose_scheme(float(epsilon_of_report(query)), query.grid.shape)
 
 
@@ -176,10 +176,12 @@ def list_doubts(shape: tuple[int, int]) -> tuple[Doubt, ...]:
     waves = waves * np.cos(math.pi * u[:, None] * x)[:, None, :]
     waves /= np.sqrt(np.square(waves).mean(axis=(1, 2), keepdims=True))
     waves *= np.sqrt(_VARIANCE * power / power.sum())[:, None, None]
-    return tuple(_doubt(mass / mass.sum(), waves) for mass in _public(y[:, None], x[None, :]))
+    return tuple(
+        _make_doubt(mass / mass.sum(), waves) for mass in _make_public_maps(y[:, None], x[None, :])
+    )
 
 
-def _doubt(mass: Floats, waves: Floats) -> Doubt:
+def _make_doubt(mass: Floats, waves: Floats) -> Doubt:
     changes = waves * mass
     changes -= changes.sum(axis=(1, 2))[:, None, None] * mass
     rows, columns = mass.shape
@@ -191,7 +193,7 @@ def _doubt(mass: Floats, waves: Floats) -> Doubt:
     return Doubt(mass, changes, np.concatenate(edges, axis=1))
 
 
-def _public(y: Floats, x: Floats) -> tuple[Floats, ...]:
+def _make_public_maps(y: Floats, x: Floats) -> tuple[Floats, ...]:
     """Return an even map, a heap, two heaps, two roads and a ramp, on the unit square."""
 
     def heap(left: float, top: float, wide: float) -> Floats:
@@ -279,10 +281,12 @@ def predict_error(footprint: Floats, epsilon: float, shape: tuple[int, int]) -> 
 
     A footprint is (2 reach + 1, 2 reach + 1) shares in [0, 1], NaN outside it.
     """
-    return math.exp(np.mean([math.log(_wrong(footprint, epsilon, d)) for d in list_doubts(shape)]))
+    return math.exp(
+        np.mean([math.log(_estimate_error(footprint, epsilon, d)) for d in list_doubts(shape)])
+    )
 
 
-def _wrong(footprint: Floats, epsilon: float, doubt: Doubt) -> float:
+def _estimate_error(footprint: Floats, epsilon: float, doubt: Doubt) -> float:
     outer = np.add(doubt.mass.shape, footprint.shape) - 1
     # A little more room than is answered: no change reaches it, so it tells nothing.
     size = tuple(scipy.fft.next_fast_len(int(length), real=True) for length in outer)

@@ -51,7 +51,7 @@ def _weigh(query: Query, promise: Guarantee) -> tuple[int, ...]:
     rows = compute_shares(scheme_of(query), find_radius_cells(query), float(one), query.grid.shape)
 
     def made(far: int) -> Round:
-        return Round(1, NAME, query.grid, _params(rows, one, far), promise)
+        return Round(1, NAME, query.grid, _make_params(rows, one, far), promise)
 
     if not fits_message(made(1 << FINE)):  # finer weights are longer
         return made(1 << FINEST).params
@@ -60,7 +60,7 @@ def _weigh(query: Query, promise: Guarantee) -> tuple[int, ...]:
 
 def fits_message(round: Round) -> bool:
     """Return whether a device reads the message of a Round."""
-    return _size(round) <= ROUND_BYTES
+    return _count_bytes(round) <= ROUND_BYTES
 
 
 def explain_refusal(round: Round) -> str:
@@ -68,17 +68,17 @@ def explain_refusal(round: Round) -> str:
     if fits_message(round):
         return ""
     return (
-        f"the Round's weights and promise take {_size(round)} bytes but a device reads at most "
-        f"{ROUND_BYTES}: its memory is short. Take a smaller radius, larger cells, or a scheme "
-        "with fewer weights, such as dam-ns; in memory it can be played as it is"
+        f"the Round's weights and promise take {_count_bytes(round)} bytes but a device reads "
+        f"at most {ROUND_BYTES}: its memory is short. Take a smaller radius, larger cells, or a "
+        "scheme with fewer weights, such as dam-ns; in memory it can be played as it is"
     )
 
 
-def _size(round: Round) -> int:
+def _count_bytes(round: Round) -> int:
     return len(round_body(round._replace(number=_NUMBER))) + MAC_BYTES
 
 
-def _params(rows: Sequence[Sequence[float]], one: Fraction, far: int) -> tuple[int, ...]:
+def _make_params(rows: Sequence[Sequence[float]], one: Fraction, far: int) -> tuple[int, ...]:
     """Return the params of rows of shares; weights between are rounded down."""
     near = exp_floor(one.numerator, one.denominator, far)
     above = near - far

@@ -98,7 +98,14 @@ def make_lattice(channel: Channel) -> Lattice:
         return Lattice((rows, columns), np.eye(rows), np.eye(columns), 1, block, chances)
     tops, lefts = np.arange(0, rows, step), np.arange(0, columns, step)
     shape = (len(tops), len(lefts))
-    return Lattice(shape, _between(rows, tops), _between(columns, lefts), step, block, chances)
+    return Lattice(
+        shape,
+        _make_interpolation(rows, tops),
+        _make_interpolation(columns, lefts),
+        step,
+        block,
+        chances,
+    )
 
 
 def make_prior(shape: tuple[int, int], order: int) -> Prior:
@@ -106,7 +113,7 @@ def make_prior(shape: tuple[int, int], order: int) -> Prior:
     places = shape[0] * shape[1]
     rough = np.zeros((places, places))
     for i in range(order + 1):
-        down, across = _differences(shape[0], i), _differences(shape[1], order - i)
+        down, across = _make_differences(shape[0], i), _make_differences(shape[1], order - i)
         rough += math.comb(order, i) * np.kron(down.T @ down, across.T @ across)
     # In units in which strengths of all orders are alike; on twice the places a side the same
     # strength is half as smooth, for the integral of the squares goes with side ** (2 order - 2).
@@ -124,12 +131,12 @@ def make_prior(shape: tuple[int, int], order: int) -> Prior:
     return Prior(order, rough, free, places - plain.shape[1], log_volume)
 
 
-def _differences(size: int, order: int) -> Floats:
+def _make_differences(size: int, order: int) -> Floats:
     """Return the matrix of differences of an order; no rows where there are too few places."""
     return np.diff(np.eye(size), n=order, axis=0)
 
 
-def _between(size: int, starts: NDArray[np.int_]) -> Floats:
+def _make_interpolation(size: int, starts: NDArray[np.int_]) -> Floats:
     """Return the weights by which blocks' middles give every cell, (size, blocks)."""
     if len(starts) == 1:
         return np.ones((size, 1))
@@ -196,7 +203,7 @@ def fit_order(places: Lattice, counts: Floats, smooth: Prior, u: Floats) -> Post
     chances, reports, count = places.chances, float(counts.sum()), len(u)
     tilts = smooth.plain.shape[1]
     strength, level = 1.0, 0.01
-    mass, law, worth = _law(chances, u, counts)
+    mass, law, worth = _evaluate_map(chances, u, counts)
     steps, settled = 0, False
     while not settled:
         steps += 1
@@ -228,7 +235,7 @@ def fit_order(places: Lattice, counts: Floats, smooth: Prior, u: Floats) -> Post
         height = worth - float(u @ precision @ u) / 2
         evidence = height - float(np.log(np.diag(factor)).sum())
         evidence += smooth.log_determinant(*used) / 2
-        strength, level = _strength(bent, roughness), _strength(tilted, slope)
+        strength, level = _find_strength(bent, roughness), _find_strength(tilted, slope)
     return Posterior(places, u, factor, smooth.order, *used, evidence, height, steps)
 
 
@@ -239,12 +246,12 @@ def _trace(factor: Floats, values: Floats) -> float:
     return float(2 * np.vdot(half, values) - np.diag(half) @ np.diag(values))
 
 
-def _strength(decided: float, roughness: float) -> float:
+def _find_strength(decided: float, roughness: float) -> float:
     """Return the strength at which the evidence is stationary."""
     return float(np.clip(max(decided, 1e-3) / max(roughness, 1e-300), *_STRENGTHS))
 
 
-def _law(chances: Floats, u: Floats, counts: Floats) -> tuple[Floats, Floats, float]:
+def _evaluate_map(chances: Floats, u: Floats, counts: Floats) -> tuple[Floats, Floats, float]:
     """Return the map of u, its law and its log-likelihood."""
     mass = softmax(u)
     law = chances @ mass
@@ -258,7 +265,7 @@ def _climb(
     share = 1.0
     while True:
         tried = u + share * step
-        mass, law, worth = _law(chances, tried, counts)
+        mass, law, worth = _evaluate_map(chances, tried, counts)
         gained = worth - float(tried @ precision @ tried) / 2 - height
         if gained >= 0 or share < 1e-6:
             return tried, mass, law, worth, gained

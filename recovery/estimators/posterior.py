@@ -87,9 +87,9 @@ def estimate_on_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
         exact: the posterior.
         curves: (curves, cells), cumulative shares that stand for it, for a band of whole ones.
     """
-    present, numbers = exact.present.reshape(seen.shape), _numbers(seen, exact.numbers)
+    present, numbers = exact.present.reshape(seen.shape), _pad_numbers(seen, exact.numbers)
     if numbers[0] > 0.5:
-        return _nothing(seen, present, numbers)
+        return _make_empty_estimate(seen, present, numbers)
     posterior = compute_share_posterior(exact)
     cumulative = compute_median(posterior)
     credible = Credible(
@@ -105,9 +105,9 @@ def estimate_on_line(seen: Seen, exact: Exact, curves: Floats) -> Estimate:
 def estimate_in_plane(seen: Seen, possible: Listed) -> Estimate:
     """Return the estimate that an exact posterior in a plane comes to."""
     present = possible.compute_presence(seen.operator.shape[1]).reshape(seen.shape)
-    numbers = _numbers(seen, possible.numbers)
+    numbers = _pad_numbers(seen, possible.numbers)
     if numbers[0] > 0.5:
-        return _nothing(seen, present, numbers)
+        return _make_empty_estimate(seen, present, numbers)
     nearest = find_medoid(possible.sets, possible.chances, seen.places)
     share = np.zeros(seen.operator.shape[1])
     np.add.at(share, nearest.cells, nearest.shares)
@@ -115,7 +115,7 @@ def estimate_in_plane(seen: Seen, possible: Listed) -> Estimate:
     return _estimate(seen, share, credible)
 
 
-def _numbers(seen: Seen, numbers: Floats) -> Floats:
+def _pad_numbers(seen: Seen, numbers: Floats) -> Floats:
     """Return the chance of each number, up to the prior's most even where cells are fewer."""
     return np.pad(numbers, (0, seen.prior.most + 1 - len(numbers)))
 
@@ -127,7 +127,7 @@ def _estimate(seen: Seen, share: Floats, credible: Credible) -> Estimate:
     return Estimate(heat, "optimal", residual, credible=credible)
 
 
-def _nothing(seen: Seen, present: Floats, numbers: Floats) -> Estimate:
+def _make_empty_estimate(seen: Seen, present: Floats, numbers: Floats) -> Estimate:
     """Return the map of no heat, where none is likelier than any."""
     status = f"no estimate: with chance {numbers[0]:.2f} there is no source at all"
     credible = Credible(seen.level, present, numbers)

@@ -298,7 +298,7 @@ def check(seen: Seen) -> None:
         ValueError: a shape does not fit, a number is not finite or out of range, no cell is
             open, or fewer are than the prior has sources.
     """
-    sensors, cells = _shapes(seen)
+    sensors, cells = _check_shapes(seen)
     others = () if seen.others is None else (seen.others,)
     numbers = (seen.operator, seen.readings, seen.places, *others)
     if not all(np.isfinite(part).all() for part in numbers):
@@ -335,7 +335,7 @@ def check(seen: Seen) -> None:
         )
 
 
-def _shapes(seen: Seen) -> tuple[int, int]:
+def _check_shapes(seen: Seen) -> tuple[int, int]:
     """Return (sensors, cells), or refuse arrays that do not fit each other."""
     for name, part, kinds in (
         ("operator", seen.operator, "fiu"),
@@ -417,7 +417,7 @@ def compute_moments(prior: Prior, cells: int) -> Moments:
     """
     numbers = np.arange(prior.fewest, min(prior.most, cells) + 1)
     singles, pairs = float(numbers.mean()), float((numbers * (numbers - 1)).mean())
-    models = [_power(prior.warmest, low) for low in list_coolest(prior)]
+    models = [_compute_power_moments(prior.warmest, low) for low in list_coolest(prior)]
     power = float(np.mean([mean for mean, _ in models]))
     # Powers are independent if it is known whether they are equal: else one tells of another.
     both = float(np.mean([mean**2 for mean, _ in models]))
@@ -437,9 +437,11 @@ def list_coolest(prior: Prior) -> tuple[float, ...]:
 
 def compute_mean_power(prior: Prior) -> float:
     """Return the mean heat of a source."""
-    return float(np.mean([_power(prior.warmest, low)[0] for low in list_coolest(prior)]))
+    return float(
+        np.mean([_compute_power_moments(prior.warmest, low)[0] for low in list_coolest(prior)])
+    )
 
 
-def _power(high: float, low: float) -> tuple[float, float]:
+def _compute_power_moments(high: float, low: float) -> tuple[float, float]:
     """Return mean and mean square of what is even between two bounds."""
     return (low + high) / 2, (low**2 + low * high + high**2) / 3

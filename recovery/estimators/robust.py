@@ -97,7 +97,7 @@ def estimate(seen: Seen) -> Estimate:
     check(seen)
     weighed = raise_sigma(seen)
     if seen.near is not None:
-        return note_raised_sigma(_estimated(weighed, seen.near), seen, weighed)
+        return note_raised_sigma(_estimate_over_worlds(weighed, seen.near), seen, weighed)
     wide, cells = weighed.stack_times(), len(seen.places)
     if len(list_open_cells(wide)) > MOST_CELLS:
         return replace(posterior.estimate(seen), why=ONE_TIME)
@@ -105,12 +105,12 @@ def estimate(seen: Seen) -> Estimate:
     draws = replace(draws, cells=np.where(draws.cells < 0, -1, draws.cells % cells))
     drawn = estimate_from_draws(weighed, draws)
     if drawn.heat.any():
-        apart = _apart(weighed, drawn.heat / drawn.heat.sum(), draws)
+        apart = _measure_from_stated(weighed, drawn.heat / drawn.heat.sum(), draws)
         drawn = _say_how_far(drawn, {"stated": apart}, {"stated": 1.0})
     return note_raised_sigma(drawn, seen, weighed)
 
 
-def _estimated(seen: Seen, near: Near) -> Estimate:
+def _estimate_over_worlds(seen: Seen, near: Near) -> Estimate:
     line = seen.places.shape[1] == 1
     scenes = _SCENES if line else SCENES
     stated, cells = infer_sources(seen, scenes), choose_places(seen)
@@ -125,22 +125,22 @@ def _estimated(seen: Seen, near: Near) -> Estimate:
         drawn = combine_parts(seen, [stated], np.ones(1))
     else:
         draws = posterior if isinstance(posterior, Draws) else sample_posterior(seen, scenes)
-        banded = _pooled(draws, found, doubted, known) if line else None
-        drawn = estimate_from_draws(seen, _pooled(draws, found, chances, known), banded)
+        banded = _pool_draws(draws, found, doubted, known) if line else None
+        drawn = estimate_from_draws(seen, _pool_draws(draws, found, chances, known), banded)
     if not drawn.heat.any():
         return replace(drawn, verdict=Verdict("fits"))
     worlds = {name: family.draw(_TRIED, len(known) - 1) for name, family in found.items()}
 
     share = drawn.heat / drawn.heat.sum()
-    apart = {"stated": _apart(seen, share, posterior, stated.decided)}
+    apart = {"stated": _measure_from_stated(seen, share, posterior, stated.decided)}
     for name, some in worlds.items():
-        apart[name] = _distances(seen, share, known[some.places], some.heats)
+        apart[name] = _measure_from_scenes(seen, share, known[some.places], some.heats)
     drawn = _say_how_far(drawn, apart, doubted)
     if ratio > math.log(ODDS):
         likely = max(WEIGHTS, key=lambda name: chances[name])
         why = _OTHER(likely=Sentence(_NAMES[likely], f"verdict.other.{likely}", {}))
         drawn = replace(drawn, verdict=join_verdicts(Verdict("other", why), drawn.verdict))
-    return replace(drawn, why=_unsaid(drawn, worlds, apart, doubted))
+    return replace(drawn, why=_explain_unsaid(drawn, worlds, apart, doubted))
 
 
 def _weigh(logs: dict[str, float], stated: float, power: float) -> dict[str, float]:
@@ -187,13 +187,15 @@ def _say_how_far(drawn: Estimate, apart: dict[str, Apart], chances: dict[str, fl
     return replace(drawn, credible=credible, verdict=verdict)
 
 
-def _apart(
+def _measure_from_stated(
     seen: Seen, share: Floats, posterior: Exact | Listed | Draws, decided: Scores | None = None
 ) -> Apart:
     """Return how far a map and an even one are from what is possible in the stated world."""
     if isinstance(posterior, Exact) and decided is not None:
         curves = draw_curves(decided, posterior, seen.open).T
-        return _between(seen, share, curves), _between(seen, _even(seen), curves)
+        return _measure_from_curves(seen, share, curves), _measure_from_curves(
+            seen, _make_even_map(seen), curves
+        )
     if isinstance(posterior, Listed):
         upto = np.cumsum(posterior.chances)
         some = np.searchsorted(upto, (np.arange(_TRIED) + 0.5) / _TRIED * upto[-1])
@@ -203,32 +205,32 @@ def _apart(
         rows = np.linspace(0, len(posterior.cells), _TRIED, endpoint=False).astype(np.int64)
         cells, powers = posterior.cells[rows], posterior.powers[rows]
     there = (cells >= 0).any(axis=1)
-    return _distances(seen, share, cells[there], powers[there])
+    return _measure_from_scenes(seen, share, cells[there], powers[there])
 
 
-def _even(seen: Seen) -> Floats:
+def _make_even_map(seen: Seen) -> Floats:
     """Return the map that favours no open cell."""
     where = np.ones(len(seen.places)) if seen.open is None else seen.open
     return np.asarray(where / where.sum())
 
 
-def _distances(seen: Seen, share: Floats, cells: Whole, powers: Floats) -> Apart:
+def _measure_from_scenes(seen: Seen, share: Floats, cells: Whole, powers: Floats) -> Apart:
     """Return how far a map is from each of some scenes, and an even one from some of them."""
-    even = _even(seen)
+    even = _make_even_map(seen)
     if seen.places.shape[1] == 1:
         curves = compute_cumulative_shares(cells, powers, len(share))
-        return _between(seen, share, curves), _between(seen, even, curves)
+        return _measure_from_curves(seen, share, curves), _measure_from_curves(seen, even, curves)
     powers = np.where(cells < 0, 0.0, powers)
     far = measure_distances(share, cells, seen.places, powers)
     return far, measure_distances(even, cells[::_BLIND], seen.places, powers[::_BLIND])
 
 
-def _between(seen: Seen, share: Floats, curves: Floats) -> Floats:
+def _measure_from_curves(seen: Seen, share: Floats, curves: Floats) -> Floats:
     """Return how far a map is from each of some cumulative shares along a line."""
     return np.asarray(np.diff(seen.places[:, 0]) @ np.abs(curves - np.cumsum(share)[:, None])[:-1])
 
 
-def _unsaid(
+def _explain_unsaid(
     drawn: Estimate, worlds: dict[str, Some], apart: dict[str, Apart], chances: dict[str, float]
 ) -> str:
     """Return how far off the map is if the room is not as stated, where that is much farther.
@@ -262,7 +264,7 @@ def _unsaid(
     return f"it is off by {listed}, which these readings cannot tell"
 
 
-def _pooled(
+def _pool_draws(
     stated: Draws, found: dict[str, Family], chances: dict[str, float], known: NDArray[np.int64]
 ) -> Draws:
     """Return draws of all families, of each as many as its chance deserves."""

@@ -204,7 +204,7 @@ def _run_own(name: str, function: Own, seen: Seen) -> Estimate:
         ) from fault
     if not isinstance(made, Estimate):
         made = Estimate(np.asarray(made), "optimal", float("nan"))
-    if unfit := _unfit(made.heat, seen):
+    if unfit := _explain_unfit(made.heat, seen):
         raise ValueError(
             f"the estimator {name} returned {unfit}, but must return the heat of each of the "
             f"{len(seen.places)} cells, finite, not negative, and 0 where nothing can stand: "
@@ -215,7 +215,7 @@ def _run_own(name: str, function: Own, seen: Seen) -> Estimate:
     return _say_undetermined(replace(made, heat=heat, residual=residual), seen)
 
 
-def _unfit(heat: Any, seen: Seen) -> str:
+def _explain_unfit(heat: Any, seen: Seen) -> str:
     """Return in words why this is no heat by cell, "" where it is."""
     if not isinstance(heat, np.ndarray) or heat.dtype.kind not in "fiu":
         held = f" of {heat.dtype}" if isinstance(heat, np.ndarray) else ""

@@ -66,7 +66,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     dof = sensors - basis.shape[1]
     # Of two combinations left, no sensor could be told from another.
     if dof < 3:
-        return _without_misfit(seen, names)
+        return _drop_misfit(seen, names)
     least = basis.shape[1] + 3
     caution = 1.0 if seen.near is not None else _CAUTIOUS
     threshold = caution * -scipy.special.ndtri(FALSE_ALARMS / sensors / 2)
@@ -103,7 +103,7 @@ def judge(seen: Seen, names: Sequence[int] | None = None) -> tuple[Seen, Verdict
     return replace(seen, sigma=seen.sigma * times), replace(verdict, level="sensors", why=why)
 
 
-def _without_misfit(seen: Seen, names: Sequence[int] | None) -> tuple[Seen, Verdict]:
+def _drop_misfit(seen: Seen, names: Sequence[int] | None) -> tuple[Seen, Verdict]:
     """Return the readings without the one sensor that no heat explains, where the rest is fine.
 
     Where someone beside any sensor would warm that one alone, nothing else tells that it lies.
@@ -119,7 +119,10 @@ def _without_misfit(seen: Seen, names: Sequence[int] | None) -> tuple[Seen, Verd
     radius = kept.sigma * compute_chi_radius(len(kept.readings), FAR)
     wide = seen.stack_times()
     heat = minimise_l1(
-        wide.select_sensors(np.delete(every, row)).operator, kept.readings, radius, _most(wide)
+        wide.select_sensors(np.delete(every, row)).operator,
+        kept.readings,
+        radius,
+        _bound_heat(wide),
     )
     off = float(seen.readings[row] - wide.operator[row] @ heat.heat) / seen.sigma
     dropped = ((row if names is None else names[row], off),)
@@ -189,11 +192,11 @@ def measure_misfit(seen: Seen, failure: float = FAR) -> tuple[float, float] | No
     """Return least residual and radius in kelvin, where no heat at all explains the readings."""
     radius, seen = seen.sigma * compute_chi_radius(len(seen.readings), failure), seen.stack_times()
     radius = max(radius, CLOSE * float(np.linalg.norm(seen.readings)))
-    residual = find_misfit(seen.operator, seen.readings, radius, _most(seen))
+    residual = find_misfit(seen.operator, seen.readings, radius, _bound_heat(seen))
     return None if residual is None else (residual, radius)
 
 
-def _most(seen: Seen) -> float | Floats:
+def _bound_heat(seen: Seen) -> float | Floats:
     """Return the most heat that each cell can hold, by the bound or by the prior."""
     most = max(seen.upper, seen.prior.warmest)
     return most if seen.open is None else np.where(seen.open, most, 0.0)

@@ -106,7 +106,7 @@ def from_json(text: str) -> Guarantee:
     """
     try:
         fields = json.loads(text)
-        ratios = {name: _pair(fields[name]) for name in _RATIOS}
+        ratios = {name: _parse_ratio(fields[name]) for name in _RATIOS}
         return Guarantee(**{**fields, **ratios})
     except (ValueError, TypeError, KeyError) as fault:
         raise ValueError(
@@ -120,8 +120,8 @@ def describe_guarantee(guarantee: Guarantee) -> list[str]:
     """Return the promise in sentences for somebody who manages a building."""
     return [
         _PROTECTED(neighbours=guarantee.neighbours),
-        *_strength(guarantee.epsilon, guarantee.delta),
-        _HOLDS(span=_span(guarantee.unit)),
+        *_describe_strength(guarantee.epsilon, guarantee.delta),
+        _HOLDS(span=_describe_span(guarantee.unit)),
         _TRUST(trust=guarantee.trust),
         _NOT(unprotected=guarantee.unprotected),
     ]
@@ -152,10 +152,10 @@ def restore_codes(guarantee: Guarantee, made: Guarantee) -> Guarantee:
     )
 
 
-def _span(unit: str) -> str:
+def _describe_span(unit: str) -> str:
     """Return for what a promise holds, a window in more words than `describe_window` sends.
 
-    >>> print(_span(describe_window(1, "9 reports", "rho")).partition("; ")[0])
+    >>> print(_describe_span(describe_window(1, "9 reports", "rho")).partition("; ")[0])
     any hour, wherever it begins, and at most 9 reports in it
     """
     parts = re.fullmatch(r"any (\d+) hours \(k times as long costs k times (\w+)\), (.*)", unit)
@@ -174,7 +174,7 @@ def _span(unit: str) -> str:
     return Sentence(text, unit.code, unit.fields) if isinstance(unit, Sentence) else text
 
 
-def _strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
+def _describe_strength(epsilon: Ratio | None, delta: Ratio | None) -> list[str]:
     """Return what epsilon and delta mean for somebody who guesses."""
     if epsilon is None:
         return []
@@ -221,7 +221,7 @@ def round_up(value: float, digits: int = 3) -> str:
     return f"{float(context.create_decimal(Decimal(value * (1 - 1e-9)))):.{digits}g}"
 
 
-def _pair(value: list[int] | None) -> Ratio | None:
+def _parse_ratio(value: list[int] | None) -> Ratio | None:
     if value is None:
         return None
     num, den = value

@@ -472,7 +472,7 @@ def from_npz(path: str | Path) -> Heatmap:
                 str(archive.get("why", "")),
                 *from_arrays({name: archive[name] for name in archive.files}),
                 sd=np.array(archive["sd"], dtype=np.float64) if "sd" in archive.files else None,
-                blocks=_blocks(archive) if "blocks" in archive.files else None,
+                blocks=_load_blocks(archive) if "blocks" in archive.files else None,
             )
     except (ValueError, TypeError, KeyError, EOFError, zipfile.BadZipFile) as fault:
         raise ValueError(
@@ -482,7 +482,7 @@ def from_npz(path: str | Path) -> Heatmap:
         ) from fault
 
 
-def _blocks(archive: Mapping[str, Any]) -> Blocks:
+def _load_blocks(archive: Mapping[str, Any]) -> Blocks:
     """Return the blocks that an archive holds."""
     found = np.array(archive["blocks"], dtype=np.float64).T
     return Blocks(float(archive["blocks_level"]), found[:4].T.astype(int), *found[4:])

@@ -262,7 +262,7 @@ def calibrate_change(change: Moved, epsilon: Ratio, delta: Ratio, method: Method
         factor = Fraction(paper_sigma(epsilon_asked, delta_asked)) ** 2 * change.readings
         spread = change.continuous
     else:
-        factor = Fraction(NANO, 2 * _nano_rho(epsilon, delta, change.readings))
+        factor = Fraction(NANO, 2 * _compute_nano_rho(epsilon, delta, change.readings))
         spread = change.counted
 
     def variance(grain: Fraction, square: int) -> Fraction:
@@ -280,7 +280,7 @@ def calibrate_change(change: Moved, epsilon: Ratio, delta: Ratio, method: Method
     return made
 
 
-def _nano_rho(epsilon: Ratio, delta: Ratio, readings: int) -> int:
+def _compute_nano_rho(epsilon: Ratio, delta: Ratio, readings: int) -> int:
     """Return what one reading may cost, in the billionths of rho that devices count in.
 
     Rounded down: so that their ledgers, which round up, never run out before the promise does.

@@ -100,7 +100,7 @@ def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> fl
     1e-05
     """
     check_epsilon(epsilon, lowest=0.0)
-    rounded_up = gaussian_log_delta(epsilon, _mu(sigma, sensitivity)) + _CURVE_HAIR
+    rounded_up = gaussian_log_delta(epsilon, _compute_mu(sigma, sensitivity)) + _CURVE_HAIR
     # Never 0: a delta too small for a float is still not none.
     return min(max(math.exp(rounded_up), 5e-324), 1.0)
 
@@ -123,10 +123,10 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> fl
     """
     check_epsilon(epsilon, lowest=0.0)
     check_delta(delta)
-    _mu(1.0, sensitivity)
+    _compute_mu(1.0, sensitivity)
     aim = math.log(delta) - 2 * _CURVE_HAIR
     # In the logarithm of mu, because mu runs over three hundred orders of magnitude.
-    log_mu = _root(lambda t: gaussian_log_delta(epsilon, math.exp(t)) - aim)
+    log_mu = _find_root(lambda t: gaussian_log_delta(epsilon, math.exp(t)) - aim)
     return _raise(
         sensitivity / math.exp(log_mu) * (1 + _SAFE),
         lambda sigma: gaussian_log_delta(epsilon, sensitivity / sigma) <= aim,
@@ -143,16 +143,16 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float = 1.0) -> fl
     1.0
     """
     check_delta(delta)
-    mu, aim = _mu(sigma, sensitivity), math.log(delta) - _CURVE_HAIR
+    mu, aim = _compute_mu(sigma, sensitivity), math.log(delta) - _CURVE_HAIR
     if gaussian_log_delta(0.0, mu) <= aim:
         return 0.0
-    log_epsilon = _root(lambda t: aim - gaussian_log_delta(math.exp(t), mu))
+    log_epsilon = _find_root(lambda t: aim - gaussian_log_delta(math.exp(t), mu))
     return _raise(
         math.exp(log_epsilon) * (1 + _SAFE), lambda epsilon: gaussian_log_delta(epsilon, mu) <= aim
     )
 
 
-def _mu(sigma: float, sensitivity: float) -> float:
+def _compute_mu(sigma: float, sensitivity: float) -> float:
     for name, value in (("sigma", sigma), ("sensitivity", sensitivity)):
         if not 0 < value < math.inf:
             raise ValueError(
@@ -171,7 +171,7 @@ def _raise(value: float, private: Callable[[float], bool]) -> float:
     return value
 
 
-def _root(increasing: Callable[[float], float]) -> float:
+def _find_root(increasing: Callable[[float], float]) -> float:
     """Return where an increasing function of a logarithm crosses zero, bracketing it first."""
     low, high = -1.0, 1.0
     while increasing(low) > 0 and low > -700:  # exp(-700) is the least that floats hold
@@ -267,10 +267,12 @@ def zcdp_epsilon(rho: float | Fraction, delta: float) -> float:
     1.0
     """
     check_delta(delta)
-    price = _price(rho)
+    price = _check_price(rho)
     if price == 0:
         return 0.0
-    return max(0.0, _least(lambda less: _sum((1 + less) * price, *_exchange(less, delta))))
+    return max(
+        0.0, _find_least_cost(lambda less: _sum((1 + less) * price, *_exchange(less, delta)))
+    )
 
 
 def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
@@ -285,14 +287,14 @@ def zcdp_delta(rho: float | Fraction, epsilon: float) -> float:
     1e-05
     """
     check_epsilon(epsilon, lowest=0.0)
-    price = _price(rho)
+    price = _check_price(rho)
     if price == 0:
         return 5e-324
-    log_delta = _least(
+    log_delta = _find_least_cost(
         lambda less: _sum(
             less * (1 + less) * price,
             -less * epsilon,
-            (1 + less) * _below(less),
+            (1 + less) * _compute_log_complement(less),
             -math.log(less),
         )
     )
@@ -316,7 +318,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
             "it 0. 1/1 is customary."
         )
     # For one alpha the exchange is linear in rho, so rho is found without a root.
-    rho = -_least(lambda less: _sum(*_exchange(less, delta), -epsilon) / (1 + less))
+    rho = -_find_least_cost(lambda less: _sum(*_exchange(less, delta), -epsilon) / (1 + less))
     step = 1e-15
     while zcdp_epsilon(rho, delta) > epsilon:
         rho *= 1 - step
@@ -324,7 +326,7 @@ def zcdp_rho(epsilon: float, delta: float) -> float:
     return rho
 
 
-def _price(rho: float | Fraction) -> float:
+def _check_price(rho: float | Fraction) -> float:
     """Return the price as a float, or refuse it; what rounding loses is within the hair."""
     if not 0 <= rho < math.inf:
         raise ValueError(
@@ -336,10 +338,10 @@ def _price(rho: float | Fraction) -> float:
 
 def _exchange(less: float, delta: float) -> tuple[float, float, float]:
     """Return the terms of epsilon that do not depend on rho; `less` is alpha - 1."""
-    return -math.log(delta) / less, -math.log1p(less) / less, _below(less)
+    return -math.log(delta) / less, -math.log1p(less) / less, _compute_log_complement(less)
 
 
-def _below(less: float) -> float:
+def _compute_log_complement(less: float) -> float:
     """Return ln(1 - 1/alpha), where alpha itself would round to 1 too."""
     return -math.log1p(1 / less)
 
@@ -348,7 +350,7 @@ def _sum(*terms: float) -> float:
     return sum(terms) + _TERM_HAIR * sum(map(abs, terms))
 
 
-def _least(cost: Callable[[float], float]) -> float:
+def _find_least_cost(cost: Callable[[float], float]) -> float:
     """Return the least cost over alpha - 1 > 0; it has one valley in its logarithm."""
     low, high = -20.0, 60.0
     while high - low > 1e-9:  # golden sections; at its bottom the valley is flat to rounding

@@ -41,9 +41,9 @@ def bound_distance(table: Thresholds) -> Fraction:
     thresholds say; the sign is exact and changes nothing.
     """
     count, whole = len(table), 1 << table.bits
-    weights = _weights(*table.variance)
+    weights = _yield_weight_bounds(*table.variance)
     known = [next(weights) for _ in range(count + 1)]
-    beyond = _beyond(next(weights), known[-1])
+    beyond = _bound_tail(next(weights), known[-1])
     folded = [(low << bool(k), high << bool(k)) for k, (low, high) in enumerate(known)]
     least = sum(low for low, _ in folded)
     most = sum(high for _, high in folded) + 2 * beyond
@@ -73,19 +73,19 @@ def bound_exponential(x: Fraction) -> Fraction:
     for n in range(1, 24):
         term = term * y / n
         total += term
-    result = _ceiling(total + term, 128)  # all further terms together are less than the last
+    result = _round_up(total + term, 128)  # all further terms together are less than the last
     for _ in range(halvings):
-        result = _ceiling(result * result, 128)
+        result = _round_up(result * result, 128)
     return result
 
 
-def _ceiling(value: Fraction, places: int) -> Fraction:
+def _round_up(value: Fraction, places: int) -> Fraction:
     return Fraction(-(-(value.numerator << places) // value.denominator), 1 << places)
 
 
-def _weights(num: int, den: int) -> Iterator[tuple[int, int]]:
+def _yield_weight_bounds(num: int, den: int) -> Iterator[tuple[int, int]]:
     """Yield bounds of exp(-k**2 den / (2 num)), k = 0, 1, ..., in units of 2**-256."""
-    low, high = _decay(Fraction(den, 2 * num))
+    low, high = _bound_decay(Fraction(den, 2 * num))
     step = low * low >> _PLACES, -(-high * high >> _PLACES)
     weight = _UNIT, _UNIT
     while True:
@@ -94,7 +94,7 @@ def _weights(num: int, den: int) -> Iterator[tuple[int, int]]:
         low, high = low * step[0] >> _PLACES, -(-high * step[1] >> _PLACES)
 
 
-def _decay(x: Fraction) -> tuple[int, int]:
+def _bound_decay(x: Fraction) -> tuple[int, int]:
     """Return bounds of exp(-x) for x in [0, 1]: two partial sums of its alternating series."""
     term = upper = Fraction(1)
     n = 0
@@ -106,7 +106,7 @@ def _decay(x: Fraction) -> tuple[int, int]:
     return int(lower * _UNIT // 1), -int(-upper * _UNIT // 1)
 
 
-def _beyond(first: tuple[int, int], before: tuple[int, int]) -> int:
+def _bound_tail(first: tuple[int, int], before: tuple[int, int]) -> int:
     """Return a bound on the sum of all weights from this one on: they fall ever faster."""
     return -(-first[1] * before[0] // (before[0] - first[1]))
 
@@ -175,12 +175,12 @@ def bound_mixture(fine: Fraction, factor: int, coarse: Fraction) -> Fraction:
             f"noise of variance {float(fine):g} was to fill gaps of {factor} but needs at least "
             f"{factor**2}: without it some values would hardly come. Build it with Sampler"
         )
-    first = _above_zero(2 * _PI**2 * v)
+    first = _bound_decay_above(2 * _PI**2 * v)
     theta = 2 * first / (1 - first)  # n**2 >= n: no more than a geometric series
     return theta / (1 - theta)
 
 
-def _above_zero(x: Fraction) -> Fraction:
+def _bound_decay_above(x: Fraction) -> Fraction:
     """Return a fraction that is not below exp(-x), for x >= 0: one over less than exp(x)."""
     whole = x.numerator // x.denominator
     # exp(1) is above 2.718, and exp(y) not below 1 + y + y**2 / 2.

@@ -344,18 +344,18 @@ class Room(NamedTuple):
     def operator(self, spread_m2: float | None = None) -> Floats:
         """Return A, (sensors, cells), at the stated spread, to be read alone, or at another."""
         if spread_m2 is None or spread_m2 == self.spread_m2:
-            return _stated(self)
-        return _operator(self, spread_m2)
+            return _make_stated_operator(self)
+        return _make_operator(self, spread_m2)
 
 
-def _operator(room: Room, spread_m2: float) -> Floats:
+def _make_operator(room: Room, spread_m2: float) -> Floats:
     places = cell_places(room.grid), sensor_places(room.sensors, room.grid)
     return forward(*places, spread_m2, room.walls, length_m(room.grid))
 
 
 @lru_cache(maxsize=1)  # noise and map want the same one, and it may be large
-def _stated(room: Room) -> Floats:
-    made = _operator(room, room.spread_m2)
+def _make_stated_operator(room: Room) -> Floats:
+    made = _make_operator(room, room.spread_m2)
     made.setflags(write=False)  # shared by every caller
     return made
 
@@ -386,13 +386,13 @@ def scan_spreads(room: Room, cells: tuple[int, ...]) -> Felt:
     for more in range(_ROUNDS):
         best = rows.max(axis=0, initial=0.0)
         for spread in spreads[len(rows) :]:
-            row = _bounds(room, spread, cells)
+            row = _bound_row(room, spread, cells)
             if row is None or (row > best).any():
-                row = _row(room.operator(spread), room.grid.shape, cells, best)
+                row = _compute_row(room.operator(spread), room.grid.shape, cells, best)
             rows, best = np.vstack([rows, row]), np.maximum(best, row)
         order = np.argsort(spreads)
         spreads, rows = spreads[order], rows[order]
-        gaps = _gaps(spreads, rows)
+        gaps = _find_gaps(spreads, rows)
         if not len(gaps) or more == _ROUNDS - 1:
             break
         parts = np.arange(1, _SPLITS) / _SPLITS
@@ -411,34 +411,34 @@ def bound_greatest_response(room: Room) -> float:
     about it the logarithm bends by 1/2 along a line, by 1 in a plane. So that much is added
     where the stated spread is not the one that is felt most.
     """
-    felt_most = _most_felt(room, _rungs(room))
+    felt_most = _find_most_felt(room, _list_rungs(room))
     return max(felt_most[0], *(1.01 * peak for peak in felt_most[1:] if peak > felt_most[0]), 0.0)
 
 
-def _most_felt(room: Room, spreads_m2: Floats) -> list[float]:
+def _find_most_felt(room: Room, spreads_m2: Floats) -> list[float]:
     """Return the greatest entry of the operator at each spread."""
     if room.walls != "none":
         return [float(room.operator(spread).max()) for spread in spreads_m2]
     # Without walls that is what the nearest sensor feels, along each axis.
     nearest = []
-    for sensors, cells in zip(_axes(room, True), _axes(room, False), strict=True):
+    for sensors, cells in zip(_list_axes(room, True), _list_axes(room, False), strict=True):
         nearest.append(np.abs(sensors[:, None] - cells).min())
     return [float(np.prod(heat_kernel(np.array(nearest), spread))) for spread in spreads_m2]
 
 
-def _axes(room: Room, sensors: bool) -> list[Floats]:
+def _list_axes(room: Room, sensors: bool) -> list[Floats]:
     """Return where sensors or cells are along each axis."""
     places = sensor_places(room.sensors, room.grid) if sensors else cell_places(room.grid)
     return [np.unique(axis) for axis in places.reshape(len(places), -1).T]
 
 
-def _rungs(room: Room) -> Floats:
+def _list_rungs(room: Room) -> Floats:
     longest_m2 = float(np.max(length_m(room.grid))) ** 2
     rungs = max(0, math.ceil(math.log(longest_m2 / room.spread_m2) / math.log(_RUNG)))
     return np.asarray(room.spread_m2 * _RUNG ** np.arange(rungs + 1.0))
 
 
-def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | None:
+def _bound_row(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | None:
     """Return what a row is at the most, without an operator; None in a small room.
 
     Between walls along a line there is none either. Without, where sensors stand h apart or more,
@@ -454,7 +454,7 @@ def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | No
     if entries <= _LARGE:
         return None
     if min(room.grid.shape) > 1:
-        return _bounds_in_plane(room, spread_m2, cells)
+        return _bound_row_in_plane(room, spread_m2, cells)
     if room.walls != "none":
         return None
     apart = float(np.diff(sensor_places(room.sensors, room.grid)).min(initial=math.inf))
@@ -467,7 +467,7 @@ def _bounds(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | No
     return np.asarray(np.sqrt(squares) * (1 + 1e-9))
 
 
-def _bounds_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats:
+def _bound_row_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats:
     """Return the same where sensors are a lattice: what they feel is a product, axis by axis.
 
     Exact but for oblique moves, which change at most what their two parts do.
@@ -476,7 +476,7 @@ def _bounds_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Fl
     felt_x, felt_y = (
         compute_axis_response(cells_m, sensors_m, spread_m2, room.walls, float(far))
         for cells_m, sensors_m, far in zip(
-            _axes(room, False), _axes(room, True), lengths, strict=True
+            _list_axes(room, False), _list_axes(room, True), lengths, strict=True
         )
     )
 
@@ -499,7 +499,9 @@ def _bounds_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Fl
     return row * (1 + 1e-9)
 
 
-def _row(operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best: Floats) -> Floats:
+def _compute_row(
+    operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best: Floats
+) -> Floats:
     """Return what moves up to each distance change, and in the end what presence does."""
     presence = float(np.sqrt(np.einsum("ij,ij->j", operator, operator).max()))
     row, widest, done = np.empty(len(cells) + 1), 0.0, 0
@@ -515,7 +517,7 @@ def _row(operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best:
     return row
 
 
-def _gaps(spreads: Floats, rows: Floats) -> NDArray[np.intp]:
+def _find_gaps(spreads: Floats, rows: Floats) -> NDArray[np.intp]:
     """Return after which spreads a higher peak may hide, of any of the columns."""
     with np.errstate(divide="ignore"):
         height = np.log(np.maximum(rows, 1e-300))
@@ -598,12 +600,12 @@ def bound_worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> l
     def count(low: float, high: float, wanted: NDArray[np.bool_]) -> Floats:
         # The high one first: it is the one that the next stretch below this does not need.
         other, one = (here if point == stated else away(point) for point in (high, low))
-        return _squares(room, one, other, high - low, cells, wanted, grains)
+        return _compute_squares(room, one, other, high - low, cells, wanted, grains)
 
     # What is found somewhere is not too large, and what is answered not too small.
     found = count(stated, stated, np.ones(len(cells), dtype=bool))
     answer, counted = found.copy(), {stated: found}
-    queue = list(_stretches(room, cells, grains))
+    queue = list(_yield_stretches(room, cells, grains))
     heapq.heapify(queue)
     while queue:
         stretch = heapq.heappop(queue)
@@ -633,7 +635,7 @@ def bound_worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> l
     return [int(square) for square in np.maximum.accumulate(answer)]
 
 
-def _stretches(room: Room, cells: tuple[int, ...], grains: Grains) -> Iterator[Stretch]:
+def _yield_stretches(room: Room, cells: tuple[int, ...], grains: Grains) -> Iterator[Stretch]:
     """Yield what lies between two spreads that were tried, bounded by what is felt there."""
     present, sensors = cells == (PRESENCE,), math.prod(room.sensors)
     tried = scan_spreads(room, () if present else cells)
@@ -645,7 +647,7 @@ def _stretches(room: Room, cells: tuple[int, ...], grains: Grains) -> Iterator[S
         yield Stretch(-float(bound.max()), logs[nth], logs[nth + 1], False, bound)
 
 
-def _squares(
+def _compute_squares(
     room: Room,
     one: Floats,
     other: Floats,
@@ -673,18 +675,20 @@ def _squares(
         if most is None and squares.any():
             # Of a move |a - b| <= max(a, b), so its squares are those of both places together, but
             # for the smaller on each sensor, which is a rounded nought at the least.
-            alone = _greatest(room, one, other, (PRESENCE,), 0, count)
+            alone = _find_greatest_square(room, one, other, (PRESENCE,), 0, count)
             least = count(np.zeros((1, 1)))[0, 0]
             most = 2 * alone - len(one) * least**2
             most = most if alone < 2**53 else math.inf  # what is no whole number bounds nothing
         if most is not None and most <= squares.max():
             squares[nth] = 0.0 if one is other else most
             continue
-        squares[nth] = make_whole_square(_greatest(room, one, other, cells, int(nth), count))
+        squares[nth] = make_whole_square(
+            _find_greatest_square(room, one, other, cells, int(nth), count)
+        )
     return squares
 
 
-def _greatest(
+def _find_greatest_square(
     room: Room,
     one: Floats,
     other: Floats,
@@ -704,13 +708,13 @@ def _greatest(
         same = one is other
         these = one[first : first + few]
         those = these if same else other[first : first + few]
-        for move, (a, b) in enumerate(_changes(room, these, those, cells, nth)):
+        for move, (a, b) in enumerate(_yield_changes(room, these, those, cells, nth)):
             sent = count(np.abs(a) if same else np.maximum(np.abs(a), np.abs(b)))
             sums[move] = sums.get(move, 0.0) + np.einsum("ij,ij->j", sent, sent)
     return max(float(each.max()) for each in sums.values())
 
 
-def _changes(
+def _yield_changes(
     room: Room, one: Floats, other: Floats, cells: tuple[int, ...], nth: int
 ) -> Iterator[tuple[Floats, Floats]]:
     """Yield what each of two operators changes by, move by move."""

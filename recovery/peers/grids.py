@@ -74,9 +74,9 @@ def map_by_laplace(
 def map_by_uniform_grid(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
     """Return the map of one grid with sqrt(n epsilon / 10) squares a side."""
     across = max(1, math.ceil(math.sqrt(crowd.users * epsilon / 10)))
-    rows, columns = (_places(cells, across) for cells in crowd.sums.shape)
+    rows, columns = (_assign_squares(cells, across) for cells in crowd.sums.shape)
     sums = _gather(crowd.sums, rows, columns)
-    return normalise(_even(add_noise(sums, epsilon, crowd.units, draw), rows, columns))
+    return normalise(_spread_evenly(add_noise(sums, epsilon, crowd.units, draw), rows, columns))
 
 
 def map_by_adaptive_grid(
@@ -89,7 +89,7 @@ def map_by_adaptive_grid(
     """
     value = float(epsilon)
     across = max(10, math.ceil(math.sqrt(crowd.users * value / 10) / 4))
-    rows, columns = (_places(cells, across) for cells in crowd.sums.shape)
+    rows, columns = (_assign_squares(cells, across) for cells in crowd.sums.shape)
     rough = add_noise(_gather(crowd.sums, rows, columns), share * epsilon, crowd.units, draw)
     found = np.zeros(crowd.sums.shape)
     alpha = float(share)
@@ -98,16 +98,16 @@ def map_by_adaptive_grid(
         people = max(noisy / crowd.units, 0.0)
         finer = max(1, math.ceil(math.sqrt(people * (1 - alpha) * value / 5)))
         own = crowd.sums[box]
-        down, right = (_places(cells, finer) for cells in own.shape)
+        down, right = (_assign_squares(cells, finer) for cells in own.shape)
         fine = add_noise(_gather(own, down, right), (1 - share) * epsilon, crowd.units, draw)
         # Both know the square's total: weigh them by what their noise varies.
         weight = alpha**2 * fine.size / ((1 - alpha) ** 2 + alpha**2 * fine.size)
         total = weight * noisy + (1 - weight) * fine.sum()
-        found[box] = _even(fine + (total - fine.sum()) / fine.size, down, right)
+        found[box] = _spread_evenly(fine + (total - fine.sum()) / fine.size, down, right)
     return normalise(found)
 
 
-def _places(cells: int, squares: int) -> Whole:
+def _assign_squares(cells: int, squares: int) -> Whole:
     """Return which square each cell of an axis is in; never more squares than cells."""
     return np.arange(cells) * min(squares, cells) // cells
 
@@ -119,7 +119,7 @@ def _gather(sums: Whole, rows: Whole, columns: Whole) -> Whole:
     return found
 
 
-def _even(squares: Floats, rows: Whole, columns: Whole) -> Floats:
+def _spread_evenly(squares: Floats, rows: Whole, columns: Whole) -> Floats:
     """Return the map of cells, each square's parts spread evenly over its own."""
     area = np.outer(np.bincount(rows), np.bincount(columns))
     return np.asarray((squares / area)[np.ix_(rows, columns)])

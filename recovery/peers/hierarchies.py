@@ -33,9 +33,9 @@ def map_by_quadtree(
     crowd: Crowd, epsilon: Fraction, draw: Draw, depth: int | None = None
 ) -> Floats:
     """Return the map of a quadtree whose level i has a share of epsilon like 2**(i/3)."""
-    levels = _depth(crowd.sums, 2) if depth is None else depth
+    levels = _count_levels(crowd.sums, 2) if depth is None else depth
     weights = [int(_SHARE * 2 ** ((level - levels) / 3)) for level in range(levels + 1)]
-    return _tree(crowd, epsilon, draw, 2, weights)
+    return _estimate_by_tree(crowd, epsilon, draw, 2, weights)
 
 
 def map_by_hierarchy(
@@ -48,18 +48,18 @@ def map_by_hierarchy(
         depth: levels below the whole, which is public where the number of users is, and is not
             measured.
     """
-    levels = _depth(crowd.sums, branches) if depth is None else depth
-    return _tree(crowd, epsilon, draw, branches, [0, *[1] * levels])
+    levels = _count_levels(crowd.sums, branches) if depth is None else depth
+    return _estimate_by_tree(crowd, epsilon, draw, branches, [0, *[1] * levels])
 
 
-def _depth(sums: Whole, branches: int) -> int:
+def _count_levels(sums: Whole, branches: int) -> int:
     levels = 0
     while branches**levels < max(sums.shape):
         levels += 1
     return levels
 
 
-def _tree(
+def _estimate_by_tree(
     crowd: Crowd, epsilon: Fraction, draw: Draw, branches: int, weights: Sequence[int]
 ) -> Floats:
     side = branches ** (len(weights) - 1)
@@ -70,7 +70,7 @@ def _tree(
     noisy: list[Floats] = []
     variances: list[float] = []
     for level, weight in enumerate(weights):
-        sums = _blocks(padded, branches**level)
+        sums = _sum_squares(padded, branches**level)
         if not weight:  # of the whole, which is known
             noisy.append(np.array([[float(crowd.users * crowd.units)]]))
             variances.append(0.0)
@@ -97,7 +97,7 @@ def make_consistent(noisy: Sequence[Floats], variances: Sequence[float], branche
     # Upwards: what a square is by itself and all below, and how much that varies.
     best, varying = [noisy[-1]], [variances[-1]]
     for own, variance in zip(reversed(noisy[:-1]), reversed(variances[:-1]), strict=True):
-        below = _blocks(best[-1], len(own))
+        below = _sum_squares(best[-1], len(own))
         spread = branches**2 * varying[-1]
         weight = spread / (spread + variance)
         best.append(weight * own + (1 - weight) * below)
@@ -105,12 +105,12 @@ def make_consistent(noisy: Sequence[Floats], variances: Sequence[float], branche
     # Downwards: what a parent has more than its children is theirs, evenly.
     found = best[-1]
     for own in reversed(best[:-1]):
-        left = (found - _blocks(own, len(found))) / branches**2
+        left = (found - _sum_squares(own, len(found))) / branches**2
         found = own + np.repeat(np.repeat(left, branches, axis=0), branches, axis=1)
     return found
 
 
-def _blocks(values: Any, side: int) -> Any:
+def _sum_squares(values: Any, side: int) -> Any:
     """Return the sums of side x side equal squares."""
     size = len(values) // side
     return values.reshape(side, size, side, size).sum(axis=(1, 3))
@@ -136,18 +136,18 @@ def map_by_wavelet(
     padded[inside] = crowd.sums
     sensitivity = changes
     for axis, side in enumerate(sides):
-        padded = _haar(padded, axis)
+        padded = _transform_haar(padded, axis)
         sensitivity *= 1 + int(math.log2(side))
     noisy = add_noise(padded, epsilon / sensitivity, crowd.units, draw)
     for axis in range(noisy.ndim):
-        noisy = _unhaar(noisy, axis)
+        noisy = _invert_haar(noisy, axis)
     if total:
         noisy += (crowd.users * crowd.units - noisy.sum()) / noisy.size
         return np.asarray(noisy[inside] / (crowd.users * crowd.units))
     return normalise(noisy[inside])
 
 
-def _haar(values: Whole, axis: int) -> Whole:
+def _transform_haar(values: Whole, axis: int) -> Whole:
     """Return the total and the differences of halves, the largest blocks first."""
     rest, found = np.moveaxis(values, axis, 0), []
     while len(rest) > 1:
@@ -156,8 +156,8 @@ def _haar(values: Whole, axis: int) -> Whole:
     return np.moveaxis(np.concatenate([rest, *found[::-1]]), 0, axis)
 
 
-def _unhaar(values: Floats, axis: int) -> Floats:
-    """Return what `_haar` was given."""
+def _invert_haar(values: Floats, axis: int) -> Floats:
+    """Return what `_transform_haar` was given."""
     given = np.moveaxis(values, axis, 0)
     found = given[:1]
     while len(found) < len(given):

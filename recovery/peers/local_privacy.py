@@ -41,7 +41,7 @@ def local_privacy(matrix: ArrayLike, away: ArrayLike) -> float:
     >>> local_privacy([[0.75, 0.25], [0.25, 0.75]], [[0, 2], [2, 0]])
     0.75
     """
-    chances, apart = _channel(matrix), np.asarray(away, np.float64)
+    chances, apart = _check_channel(matrix), np.asarray(away, np.float64)
     if apart.shape != (chances.shape[1],) * 2:
         raise ValueError(
             f"distances are {apart.shape} for a channel of {chances.shape[1]} cells but must be "
@@ -67,7 +67,7 @@ def worst_log_ratio(matrix: ArrayLike) -> float:
     >>> round(worst_log_ratio([[0.75, 0.25], [0.25, 0.75]]), 4)
     1.0986
     """
-    chances = _channel(matrix)
+    chances = _check_channel(matrix)
     most, least = chances.max(axis=1), chances.min(axis=1)
     some = most > 0
     if (least[some] <= 0).any():
@@ -77,16 +77,16 @@ def worst_log_ratio(matrix: ArrayLike) -> float:
 
 def mix_channels(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the channel of a user who answers one of two, by a coin that everybody sees."""
-    return np.concatenate([_channel(first), _channel(second)]) / 2
+    return np.concatenate([_check_channel(first), _check_channel(second)]) / 2
 
 
 def pair_channels(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return the channel of a user who answers two, with chances of their own."""
-    one, two = _channel(first), _channel(second)
+    one, two = _check_channel(first), _check_channel(second)
     return np.asarray((one[:, None, :] * two[None, :, :]).reshape(-1, one.shape[1]))
 
 
-def _channel(matrix: ArrayLike) -> Floats:
+def _check_channel(matrix: ArrayLike) -> Floats:
     chances = np.asarray(matrix, np.float64)
     fits = chances.ndim == 2 and chances.size and chances.min() >= 0
     if not fits or np.abs(chances.sum(axis=0) - 1).max() > 1e-9:

@@ -203,8 +203,8 @@ def sum_local_privacy(away: ArrayLike, exponent: float, size: int) -> float:
     """Return the local privacy of SEM-Geo-I, summed over all sets of the size."""
     apart = np.asarray(away, np.float64)
     table = anchors(apart, exponent)
-    chance = _over(table, _all_sets(len(table), size))
-    guess, answered = _odds(chance)
+    chance = _compute_chances(table, _list_all_sets(len(table), size))
+    guess, answered = _compute_odds(chance)
     errors = np.einsum("oi,oi->o", guess @ apart, guess)
     return float(errors @ answered / answered.sum())
 
@@ -219,11 +219,11 @@ def sample_privacy(away: ArrayLike, exponent: float, size: int, draws: int = 3_0
     """
     apart = np.asarray(away, np.float64)
     table = anchors(apart, exponent)
-    guess, _ = _odds(_over(table, _answers(table, size, draws)))
+    guess, _ = _compute_odds(_compute_chances(table, _draw_answers(table, size, draws)))
     return float(np.einsum("oi,oi->o", guess @ apart, guess).mean())
 
 
-def _over(table: Floats, sets: NDArray[np.int64]) -> Floats:
+def _compute_chances(table: Floats, sets: NDArray[np.int64]) -> Floats:
     """Return the chance of each set from each cell, (sets, cells), all by one constant."""
     chance = np.zeros((len(sets), len(table)))
     for place in range(sets.shape[1]):
@@ -231,18 +231,18 @@ def _over(table: Floats, sets: NDArray[np.int64]) -> Floats:
     return chance
 
 
-def _odds(chance: Floats) -> tuple[Floats, Floats]:
+def _compute_odds(chance: Floats) -> tuple[Floats, Floats]:
     """Return the odds of each cell by each set, and how often each set is answered."""
     answered = chance.sum(axis=1)
     return chance / answered[:, None], answered
 
 
 @cache
-def _all_sets(cells: int, size: int) -> NDArray[np.int64]:
+def _list_all_sets(cells: int, size: int) -> NDArray[np.int64]:
     return np.array(list(combinations(range(cells), size)), np.int64)
 
 
-def _answers(table: Floats, size: int, draws: int) -> NDArray[np.int64]:
+def _draw_answers(table: Floats, size: int, draws: int) -> NDArray[np.int64]:
     """Return the sets that users answer who are spread over all cells alike, (draws, size)."""
     cells = len(table)
     chances = uniforms(draws * (size + 1), _STREAM).reshape(size + 1, draws)

@@ -25,7 +25,7 @@ _MULTIPLIERS = np.array(
 )
 
 
-def _level(sums: Whole, level: int, side: int) -> Whole:
+def _sum_level(sums: Whole, level: int, side: int) -> Whole:
     """Return the sums of the squares of a level, (2**level, 2**level)."""
     size, across = side >> level, 1 << level
     rows, columns = sums.shape
@@ -47,7 +47,7 @@ def map_by_privtree(crowd: Crowd, epsilon: Fraction, draw: Draw) -> Floats:
     found = np.zeros((1 << depth, 1 << depth))
     open_squares = np.zeros((1, 2), dtype=np.int64)
     for level in range(depth + 1):
-        exact = _level(crowd.sums, level, 1 << depth)[tuple(open_squares.T)]
+        exact = _sum_level(crowd.sums, level, 1 << depth)[tuple(open_squares.T)]
         split = np.zeros(len(exact), dtype=bool)
         if level < depth:
             biased = np.maximum(exact - level * fall, -fall)
@@ -71,7 +71,7 @@ def map_by_count_min(
     """
     depth = (max(crowd.sums.shape) - 1).bit_length()
     scale = rows * depth / epsilon  # one user changes so many sums
-    levels = [_level(crowd.sums, level, 1 << depth) for level in range(1, depth + 1)]
+    levels = [_sum_level(crowd.sums, level, 1 << depth) for level in range(1, depth + 1)]
     table = np.zeros((rows, width), dtype=np.int64)
     for level, counts in enumerate(levels, 1):
         there = np.flatnonzero(counts)

@@ -60,10 +60,10 @@ def compute_heavy_quantiles(chances: ArrayLike) -> Floats:
     array([0.   , 0.566])
     """
     places = np.sinh(np.linspace(-15, 15, 60_001))
-    return np.interp(np.asarray(chances, float), _distribution(places), places)
+    return np.interp(np.asarray(chances, float), _compute_cdf(places), places)
 
 
-def _distribution(z: Floats) -> Floats:
+def _compute_cdf(z: Floats) -> Floats:
     root = math.sqrt(2)
     square = np.square(z) + 1
     logs = np.log((square + root * z) / (square - root * z)) / (4 * root)

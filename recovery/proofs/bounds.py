@@ -144,7 +144,7 @@ def theorem_9(
         mine = owner == index
         weighing = find_weights(read, source, spread)
         if weighing is None:
-            return _vacuous(length, f"the source at {source:g} has no sensor on one side")
+            return _make_vacuous(length, f"the source at {source:g} has no sensor on one side")
         seen = heat_kernel(places[:, None] - read, spread) @ weighing
         top = float(weighing @ heat_kernel(read - source, spread))
         weights += weighing / top
@@ -154,15 +154,15 @@ def theorem_9(
             others = heat_kernel(places[~mine, None] - read, spread).max(axis=0)
             tail += count * float(others @ weighing) / top
     if missing[away > 0].min(initial=1.0) <= 0:
-        return _vacuous(length, "a cell weighs as much as the source beside it")
+        return _make_vacuous(length, "a cell weighs as much as the source beside it")
     excess = 2 * radius * float(np.linalg.norm(weights)) + tail
     printed = inequality_2(excess, missing, away, near, count, length)
     if excess >= count:
-        return _vacuous(length, _reason(excess - tail, tail, count))
+        return _make_vacuous(length, _explain_vacuous(excess - tail, tail, count))
     distance = find_farthest(excess / count, missing, away)
     distance += (count > 1) * length * excess / count
     if distance >= length:
-        return _vacuous(length, _reason(excess - tail, tail, count))
+        return _make_vacuous(length, _explain_vacuous(excess - tail, tail, count))
     return UpperBound(distance, min(printed, length), False, "")
 
 
@@ -200,11 +200,11 @@ def corollary_10(
     return theorem_9(cells, sensors, spread, radius, sources)
 
 
-def _vacuous(length: float, why: str) -> UpperBound:
+def _make_vacuous(length: float, why: str) -> UpperBound:
     return UpperBound(length, length, True, why)
 
 
-def _reason(noise: float, tail: float, count: int) -> str:
+def _explain_vacuous(noise: float, tail: float, count: int) -> str:
     """Say which of the two parts of B is too much."""
     if tail >= noise:
         return f"the other sources are too near: they weigh {tail:.2g} where {count} is all"

@@ -129,9 +129,9 @@ def bound_shares(heats: Explaining, solved: NDArray[np.int64]) -> Floats | None:
         few = np.unique(np.concatenate([even, solved, np.minimum(solved + 1, cells[-1])]))
         room = np.minimum(heats.upper[few] * (len(cells) / len(few)), heats.total[1])
         thin = replace(heats, operator=heats.operator[:, few], upper=room)
-        multipliers = _multipliers(thin, few <= solved[:, None])
+        multipliers = _find_multipliers(thin, few <= solved[:, None])
     if multipliers is None:
-        multipliers = _multipliers(heats, cells <= solved[:, None])
+        multipliers = _find_multipliers(heats, cells <= solved[:, None])
     if multipliers is None:
         return None
     return np.stack([_prove(heats, *multipliers, last=last) for last in (False, True)])
@@ -153,11 +153,13 @@ def measure_least_misfit(heats: Explaining) -> float:
         [np.zeros(cells), heats.upper, [-least, most, 0.0], -heats.readings / size]
     )
     cones = [clarabel.NonnegativeConeT(2 * cells + 2), clarabel.SecondOrderConeT(rows + 1)]
-    answer = _solver(np.append(np.zeros(cells), 1.0), matrix, limits, cones).solve()
+    answer = _make_solver(np.append(np.zeros(cells), 1.0), matrix, limits, cones).solve()
     return float(answer.x[-1]) * size
 
 
-def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, Floats] | None:
+def _find_multipliers(
+    heats: Explaining, before: NDArray[np.bool_]
+) -> tuple[Floats, Floats] | None:
     """Return nu and mu of the programs for the cells before, and for those that are not.
 
     Args:
@@ -192,7 +194,7 @@ def _multipliers(heats: Explaining, before: NDArray[np.bool_]) -> tuple[Floats, 
         clarabel.SecondOrderConeT(1 + rows),
     ]
     cost = np.zeros(cells + 1)
-    solver = _solver(cost, matrix, limits, cones)
+    solver = _make_solver(cost, matrix, limits, cones)
     # Begin with the pair that proves of every share that it is at most one.
     nu, mu = [np.zeros(rows)], [1.0]
     for growing in (before, ~before[::-1]):
@@ -241,7 +243,7 @@ def _prove(heats: Explaining, nu: Floats, mu: Floats, last: bool) -> Floats:
     return np.minimum(bound(mu[:, None], excess), bound(free, np.zeros_like(excess)))
 
 
-def _solver(cost: Floats, matrix: Any, limits: Floats, cones: list[Any]) -> Any:
+def _make_solver(cost: Floats, matrix: Any, limits: Floats, cones: list[Any]) -> Any:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.presolve_enable = False  # or the costs could not be exchanged

@@ -103,7 +103,7 @@ def recover_checked(
     total, status = float(mass.sum()), "optimal"
     if total <= 0:
         mass, status = np.ones(mass.shape), "even: nothing remained beside the noise"
-    why = _why(query, name)
+    why = _explain_choice(query, name)
     users = total / query.units
     return Heatmap(query.grid, mass / mass.sum(), promised, users, status, name, why)
 
@@ -144,7 +144,7 @@ def fit_parts(name: str, release: Release) -> Floats:
     return spread_leaves(Fit(leaves, float("nan")), grid)
 
 
-def _why(query: Query, name: str) -> str:
+def _explain_choice(query: Query, name: str) -> str:
     """Return why the map was drawn in this way, where that was left open; and of padding."""
     columns, rows = query.grid.shape
     side = 1 << depth(query.grid)

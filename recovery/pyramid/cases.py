@@ -20,15 +20,18 @@ KIND = "central"
 
 def list_queries() -> Iterator[tuple[str, Query]]:
     """Yield queries that every layer looks at, each there for a fault that others hide."""
-    yield "all levels", _query((4, 4), (1, 1), "sparse", kept=16, units=12, places=3)
-    yield "one level", _query((4, 4), (3, 2), "dense", users=6, units=8, places=2)
-    yield "oblong, two reports", _query((5, 3), (2, 1), "sparse", 2, kept=64, units=5, places=2)
-    yield "a line", _query((4, 1), (1, 3), "sparse", kept=16, units=3)
-    yield "few are kept", _query((8, 8), (4, 1), "sparse", kept=3, units=2)
-    yield "tree", _query((8, 8), (1, 2), "tree", users=120, units=6, places=2)
+    yield "all levels", _make_query((4, 4), (1, 1), "sparse", kept=16, units=12, places=3)
+    yield "one level", _make_query((4, 4), (3, 2), "dense", users=6, units=8, places=2)
+    yield (
+        "oblong, two reports",
+        _make_query((5, 3), (2, 1), "sparse", 2, kept=64, units=5, places=2),
+    )
+    yield "a line", _make_query((4, 1), (1, 3), "sparse", kept=16, units=3)
+    yield "few are kept", _make_query((8, 8), (4, 1), "sparse", kept=3, units=2)
+    yield "tree", _make_query((8, 8), (1, 2), "tree", users=120, units=6, places=2)
 
 
-def _query(
+def _make_query(
     shape: tuple[int, int], epsilon: Ratio, name: EstimatorName, readings: int = 1, **more: Any
 ) -> Query:
     return Query(Grid(shape, 0), epsilon, readings, estimator=name, **more)
@@ -55,7 +58,7 @@ def compute_sums(round: Round, payloads: Sequence[Sequence[int]]) -> list[int]:
     last = p.first + len(p.weights) - 1
     found: list[int] = []
     for level in range(p.first, last + 1):
-        sums = dict.fromkeys(_squares(round.grid, level), 0)
+        sums = dict.fromkeys(_list_squares(round.grid, level), 0)
         for payload in payloads:
             for square, parts in zip(payload[1::2], payload[2::2], strict=True):
                 row, column = divmod(square, 2**last)
@@ -71,7 +74,7 @@ def list_scales(round: Round) -> list[tuple[int, int]]:
     found = []
     for level, weight in enumerate(weights, first):
         scale = units * den * sum(weights), num * weight  # units over a share of num/den
-        found += [scale] * len(_squares(round.grid, level))
+        found += [scale] * len(_list_squares(round.grid, level))
     return found
 
 
@@ -80,7 +83,7 @@ def choose_released(round: Round, values: Sequence[int]) -> list[int]:
     p, found, before = params_of(round), list[int](), 0
     above: set[int] | None = None  # the squares that were kept on the level above
     for level in range(p.first, p.first + len(p.weights)):
-        squares = _squares(round.grid, level)
+        squares = _list_squares(round.grid, level)
         side, own = 2**level, list[tuple[int, int]]()
         for at, square in enumerate(squares, before):
             row, column = divmod(square, side)
@@ -91,7 +94,7 @@ def choose_released(round: Round, values: Sequence[int]) -> list[int]:
     return found
 
 
-def _squares(grid: Grid, level: int) -> list[int]:
+def _list_squares(grid: Grid, level: int) -> list[int]:
     """Return the squares of a level in which there is a cell, in order."""
     side = 2 ** (depth(grid) - level)
     columns, rows = grid.shape

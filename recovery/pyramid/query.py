@@ -123,7 +123,7 @@ def estimator_of(query: Query) -> str:
     """
     if query.estimator != "auto":
         return query.estimator
-    return "dense" if _users_told(query) > _DENSE_FROM else "tree"
+    return "dense" if _compute_epsilon_n(query) > _DENSE_FROM else "tree"
 
 
 def levels_of(query: Query) -> Levels:
@@ -139,7 +139,7 @@ def levels_of(query: Query) -> Levels:
         kept = query.kept or PAPER_KEPT
         first = choose_first_level(kept, query.grid)
         return Levels(kept, first, deepest - first + 1)
-    exact = math.log2(max(1.0, _users_told(query))) / 2
+    exact = math.log2(max(1.0, _compute_epsilon_n(query))) / 2
     level = min(math.ceil(exact), _DENSE_LEVEL, deepest)
     if name == "dense":
         return Levels(4**level, level, 1)
@@ -151,7 +151,7 @@ def levels_of(query: Query) -> Levels:
     return Levels(kept, first, last - first + 1)
 
 
-def _users_told(query: Query) -> float:
+def _compute_epsilon_n(query: Query) -> float:
     """Return epsilon n: how many users it takes for one part of noise."""
     return float(epsilon_of_report(query)) * (query.users or PAPER_USERS)
 

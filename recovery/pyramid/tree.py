@@ -84,7 +84,7 @@ def read_tree(release: Release) -> list[list[Node]]:
     for level in range(p.first, p.first + len(p.weights)):
         noisy = list(islice(values, len(squares)))
         if len(noisy) != len(squares) or not all(type(z) is int for z in noisy):
-            raise _misfit(release)
+            raise _make_misfit_error(release)
         deepest = level == p.first + len(p.weights) - 1
         kept = pick_fullest(squares, noisy, p.kept)
         below = [] if deepest else list_children(round.grid, level, kept)
@@ -101,11 +101,11 @@ def read_tree(release: Release) -> list[list[Node]]:
         )
         squares = below
     if next(values, None) is not None:
-        raise _misfit(release)
+        raise _make_misfit_error(release)
     return found
 
 
-def _misfit(release: Release) -> ValueError:
+def _make_misfit_error(release: Release) -> ValueError:
     return ValueError(
         f"round {release.round.number} released {len(release.values)} values but must release a "
         "whole number for every square that its params reach: other numbers cannot be told to "
@@ -135,7 +135,7 @@ def reconstruct(nodes: list[list[Node]]) -> Fit:
             elif not all(map(below.__getitem__, node.children)):
                 merged.append((unit - 1, (node.level << 32) + node.square, _ENDLESS))
             merged.sort()
-            found.append(_felt(merged, node.noisy, unit))
+            found.append(_add_own_term(merged, node.noisy, unit))
             constant += unit * abs(node.noisy)
         below = found
     masses: dict[int, float] = {}
@@ -144,13 +144,13 @@ def reconstruct(nodes: list[list[Node]]) -> Fit:
         if slope < 0:
             masses[leaf] = masses.get(leaf, 0.0) + length
             cost += slope * length
-    return Fit(_leaves(masses, nodes), cost / (1 << last))
+    return Fit(_list_leaves(masses, nodes), cost / (1 << last))
 
 
-def _felt(merged: list[Segment], noisy: int, unit: int) -> list[Segment]:
+def _add_own_term(merged: list[Segment], noisy: int, unit: int) -> list[Segment]:
     """Return the segments once a square's own |noisy - x| is added, up to the first endless one.
 
-    >>> _felt([(0, 5, 3.0), (2, 6, _ENDLESS)], 4, 8)
+    >>> _add_own_term([(0, 5, 3.0), (2, 6, _ENDLESS)], 4, 8)
     [(-8, 5, 3.0), (-6, 6, 1.0), (10, 6, inf)]
     """
     found, left = [], float(noisy)
@@ -169,7 +169,7 @@ def _felt(merged: list[Segment], noisy: int, unit: int) -> list[Segment]:
     return found
 
 
-def _leaves(masses: dict[int, float], nodes: list[list[Node]]) -> list[Leaf]:
+def _list_leaves(masses: dict[int, float], nodes: list[list[Node]]) -> list[Leaf]:
     """Return the leaves of these numbers; a group is the children of a square that were left out.
 
     A kept square of the last level has the number of the square above _KEPT, a group that of its
@@ -221,7 +221,7 @@ def fit_least_squares(nodes: list[list[Node]], weights: tuple[int, ...], most: f
         sums.append(joined)
     curves.reverse()
     sums.reverse()
-    price = min(0.0, _price(_add(curves[0]), most))
+    price = min(0.0, _find_price(_add(curves[0]), most))
     leaves, prices_now = [], [price] * len(nodes[0])
     for level, (row, own, inner) in enumerate(zip(nodes, curves, sums, strict=True)):
         below = [0.0] * len(nodes[level + 1]) if level + 1 < len(nodes) else []
@@ -232,7 +232,7 @@ def fit_least_squares(nodes: list[list[Node]], weights: tuple[int, ...], most: f
                     leaves.append(Leaf(node.level, (node.square,), mass))
                 continue
             mass = float(rises @ np.maximum(now - prices, 0.0))
-            inside = _price(total, mass)
+            inside = _find_price(total, mass)
             for child in node.children:
                 below[child] = inside
         prices_now = below
@@ -249,7 +249,7 @@ def _add(parts: list[Curve]) -> Sum:
     return prices, slopes, masses
 
 
-def _price(curve: Sum, mass: float) -> float:
+def _find_price(curve: Sum, mass: float) -> float:
     """Return the price at which a sum of curves takes this mass."""
     prices, slopes, masses = curve
     if mass <= 0:

@@ -62,7 +62,7 @@ def count_squares(query: Query, releases: Sequence[Release], which: int | None =
         chain.insert(0, earlier)
         links.insert(0, link)
     seen = [_measure(release, which, used[-1].reports) for release in chain]
-    values, variances = _consistent(seen, links, float(used[-1].reports), which is None)
+    values, variances = _make_consistent(seen, links, float(used[-1].reports), which is None)
     squares = params_of(used[-1].round).squares
     return Counts(
         squares,
@@ -89,7 +89,7 @@ def _measure(release: Release, which: int | None, reports: int) -> tuple[Floats,
     return values * ratio, np.full(len(values), max(variance * ratio * ratio, 1e-12))
 
 
-def _consistent(
+def _make_consistent(
     seen: list[tuple[Floats, Floats]], links: list[Whole], reports: float, rooted: bool
 ) -> tuple[Floats, Floats]:
     """Return the best estimate of the last list's regions, and its variances.

@@ -84,7 +84,7 @@ def plan(query: Query, releases: Sequence[Release]) -> Round | None:
     step = choose_next_step(one, group_by_map(query, releases)[-1]) or choose_next_step(one, ())
     if step is None:
         return None
-    params = _params(query, step)
+    params = _make_params(query, step)
     return Round(len(releases) + 1, NAME, query.grid, _flat(params), promise(query, step.epsilon))
 
 
@@ -113,22 +113,22 @@ def choose_next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     left = Fraction(*query.epsilon) - _sum_spent(releases)
     if not releases:
         squares = choose_first_squares(query)
-        return _price(query, squares, left, _most(query) == 1)
+        return _price_step(query, squares, left, _bound_rounds(query) == 1)
     _check(query, releases)
     if left <= 0:
         return None
     before = params_of(releases[-1].round).squares
     squares = grow_squares(query, releases) if releases[-1].reports else before
     grows = squares != before or not releases[-1].reports
-    last = not grows or len(releases) + 1 >= _most(query)
-    return _price(query, squares, left, last)
+    last = not grows or len(releases) + 1 >= _bound_rounds(query)
+    return _price_step(query, squares, left, last)
 
 
 def _sum_spent(releases: Sequence[Release]) -> Fraction:
     return sum((epsilon_of(release.round) for release in releases), Fraction(0))
 
 
-def _price(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
+def _price_step(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
     wanted = choose_epsilon(query, squares)
     if last or left < query.reserve * wanted:
         return Step(squares, left, True)
@@ -137,7 +137,7 @@ def _price(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -
 
 def choose_epsilon(query: Query, squares: Sequence[int]) -> float:
     """Return the epsilon whose noise is as wide as equation 7 says, by equation 8."""
-    unit = _params(query, Step(tuple(squares), Fraction(1), False))
+    unit = _make_params(query, Step(tuple(squares), Fraction(1), False))
     shards = unit.shards
     numbers = len(squares) * (2 if unit.kind == PROPORTIONS else 1)
     width = query.aim * query.users / numbers / math.sqrt(shards) * unit.scale
@@ -182,11 +182,11 @@ def epsilon_of(round: Round) -> Fraction:
     return Fraction(round.params[2], round.params[3])
 
 
-def _most(query: Query) -> int:
+def _bound_rounds(query: Query) -> int:
     return query.rounds or max(1, depth_of(query))
 
 
-def _params(query: Query, step: Step) -> Params:
+def _make_params(query: Query, step: Step) -> Params:
     """Return the params of a Round; what they promise is a fact about these whole numbers."""
     shard = shard_of(query)
     kind = KINDS.index(query.kind)
@@ -222,7 +222,7 @@ def _check(query: Query, releases: Sequence[Release]) -> None:
     for number, release in enumerate(releases, 1):
         round = release.round
         made = params_of(round)
-        meant = _params(query, Step(made.squares, epsilon_of(round), False))
+        meant = _make_params(query, Step(made.squares, epsilon_of(round), False))
         size = len(made.squares) * (2 if made.kind == PROPORTIONS else 1)
         if (
             round.mechanism != NAME

@@ -137,13 +137,13 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
         mass / mass.sum(),
         promised,
         float(reports),
-        _status(query, min(release.reports for release in full)),
+        _describe_status(query, min(release.reports for release in full)),
         name,
         "places lie evenly between groups" * (query.estimator == "auto"),
     )
 
 
-def _status(query: Query, users: int) -> str:
+def _describe_status(query: Query, users: int) -> str:
     """Return what is to be said of a map of so few users, or of so little epsilon."""
     count, one = users * query.points, float(epsilon_of_report(query)) / query.points
     group = group_of(query)

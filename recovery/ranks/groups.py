@@ -77,8 +77,10 @@ def find_paper_group(count: int, epsilon: float) -> int:
     (62, 264)
     """
     logs = np.log(np.array(TABLE, dtype=np.float64))
-    by_epsilon = [_line(math.log(epsilon), np.log(TABLE_EPSILONS), row) for row in logs]
-    found = _line(math.log(count), np.log(TABLE_POINTS), np.array(by_epsilon))
+    by_epsilon = [
+        _interpolate_line(math.log(epsilon), np.log(TABLE_EPSILONS), row) for row in logs
+    ]
+    found = _interpolate_line(math.log(count), np.log(TABLE_POINTS), np.array(by_epsilon))
     return _bound(math.exp(found), count)
 
 
@@ -102,7 +104,7 @@ def _bound(size: float, count: int) -> int:
     return max(1, min(round(size), count // 2))
 
 
-def _line(at: float, places: np.ndarray, values: np.ndarray) -> float:
+def _interpolate_line(at: float, places: np.ndarray, values: np.ndarray) -> float:
     """Return the value on the line through the two nearest places, also beyond the last."""
     i = int(np.clip(np.searchsorted(places, at), 1, len(places) - 1))
     part = (at - places[i - 1]) / (places[i] - places[i - 1])

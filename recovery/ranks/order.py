@@ -65,7 +65,7 @@ def places_of(cells: ArrayLike, order: int) -> Whole:
     places = np.empty(len(given), np.int64)
     for begin in range(0, len(given), _CHUNK):
         part = given[begin : begin + _CHUNK]
-        places[begin : begin + len(part)] = _forth([*part.T.copy()], order)
+        places[begin : begin + len(part)] = _encode_hilbert([*part.T.copy()], order)
     return places
 
 
@@ -75,11 +75,11 @@ def find_cells(places: ArrayLike, order: int, axes: int) -> Whole:
     cells = np.empty((len(given), axes), np.int64)
     for begin in range(0, len(given), _CHUNK):
         part = given[begin : begin + _CHUNK]
-        cells[begin : begin + len(part)] = np.stack(_back(part, order, axes), axis=1)
+        cells[begin : begin + len(part)] = np.stack(_decode_hilbert(part, order, axes), axis=1)
     return cells
 
 
-def _forth(x: list[Whole], order: int) -> Whole:
+def _encode_hilbert(x: list[Whole], order: int) -> Whole:
     for bit in range(order - 1, 0, -1):
         for i in range(len(x)):
             _turn(x, i, bit)
@@ -96,7 +96,7 @@ def _forth(x: list[Whole], order: int) -> Whole:
     return place
 
 
-def _back(place: Whole, order: int, axes: int) -> list[Whole]:
+def _decode_hilbert(place: Whole, order: int, axes: int) -> list[Whole]:
     x = [np.zeros_like(place) for _ in range(axes)]
     for bit in range(order):
         for i in range(axes):
@@ -154,13 +154,13 @@ class Order:
 
     def below(self, places: ArrayLike) -> Floats:
         """Return which part of all lies at or below each place of the curve."""
-        ranks, at = self._ranks(), np.asarray(places, dtype=np.float64)
+        ranks, at = self._list_ranks(), np.asarray(places, dtype=np.float64)
         return np.searchsorted(self.quantile(ranks), at, side="right") / len(ranks)
 
     def points(self, order: int, axes: int) -> tuple[Floats, Floats]:
         """Return points of the unit interval, square or cube, (n, axes), and their weights."""
         if self.lines:
-            ranks = self._ranks()
+            ranks = self._list_ranks()
             places, weights = self.quantile(ranks), np.full(len(ranks), 1 / len(ranks))
         else:
             places, weights = self.averages, self.sizes / self.sizes.sum()
@@ -168,7 +168,7 @@ class Order:
         at = np.clip(np.floor(places * (most + 1)), 0, most).astype(np.int64)
         return (find_cells(np.minimum(at, most), order, axes) + 0.5) / (1 << order), weights
 
-    def _ranks(self) -> Floats:
+    def _list_ranks(self) -> Floats:
         return (np.arange(_RANKS) + 0.5) / _RANKS
 
 
@@ -229,10 +229,10 @@ def compute_voronoi_density(points: Floats, weights: Floats, shape: tuple[int, i
         return (weight / widths)[np.searchsorted(middles, x)][None, :]
     raster = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
     nearest = cKDTree(sites).query(raster)[1]
-    return (weight / _areas(sites))[nearest].reshape(rows, columns)
+    return (weight / _compute_areas(sites))[nearest].reshape(rows, columns)
 
 
-def _areas(sites: Floats) -> Floats:
+def _compute_areas(sites: Floats) -> Floats:
     """Return the area of each site's Voronoi cell within the unit square."""
     # Mirrored at all four sides, the cells of the sites themselves end at the square.
     mirrored = [sites]

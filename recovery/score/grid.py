@@ -170,8 +170,8 @@ def refine_pairs(
         moved: (pairs,), how much goes from block to block.
         p, q: (rows, columns), the masses of the cells; only cells with mass are paired.
     """
-    here, mass_here = _cells(leaving, p)
-    there, mass_there = _cells(arriving, q)
+    here, mass_here = _list_block_cells(leaving, p)
+    there, mass_there = _list_block_cells(arriving, q)
     share_here = moved[:, None] * mass_here / mass_here.sum(axis=1, keepdims=True)
     share_there = mass_there / mass_there.sum(axis=1, keepdims=True)
     both = (mass_here > 0)[:, :, None] & (mass_there > 0)[:, None, :]
@@ -179,7 +179,7 @@ def refine_pairs(
     return here[pair, i], there[pair, j], share_here[pair, i] * share_there[pair, j]
 
 
-def _cells(blocks: Places, mass: Floats) -> tuple[Places, Floats]:
+def _list_block_cells(blocks: Places, mass: Floats) -> tuple[Places, Floats]:
     """Return the four cells of each block, (blocks, 4), and their masses, 0 outside the map."""
     rows, columns = mass.shape
     y, x = np.divmod(blocks, (columns + 1) // 2)
@@ -388,7 +388,7 @@ def _generate(
     worth: bool,
 ) -> Plan:
     """Return the cheapest plan, begun with the pairs given, the likelier ones first."""
-    away = _ways(p.shape, ground)
+    away = _tabulate_costs(p.shape, ground)
     here, there = np.flatnonzero(p), np.flatnonzero(q)
     leaves, arrives = np.zeros((2, p.size), np.int32)
     leaves[here] = np.arange(len(here))
@@ -396,7 +396,7 @@ def _generate(
     supply = np.concatenate([p.ravel()[here], -q.ravel()[there]])
 
     def arcs() -> Arcs:
-        costs = _costs(away, p.shape[1], leaving, arriving)
+        costs = _look_up_costs(away, p.shape[1], leaving, arriving)
         return Arcs(leaves[leaving], arrives[arriving], costs, both=False)
 
     # Dearer than every pair, so no artificial arc is in use once all pairs have been priced.
@@ -404,7 +404,9 @@ def _generate(
     basis = make_first_basis(arcs(), likely, 0, supply, detour, worth)
     pivots = basis.pivot(arcs())
     while True:
-        more_from, more_to = _cheaper(ground, away, p.shape, here, there, basis.price, worth)
+        more_from, more_to = _find_cheaper_pairs(
+            ground, away, p.shape, here, there, basis.price, worth
+        )
         if not len(more_from):
             break
         leaving = np.concatenate([leaving, more_from])
@@ -429,7 +431,7 @@ def _generate(
     )
 
 
-def _ways(shape: tuple[int, ...], ground: Ground) -> Whole:
+def _tabulate_costs(shape: tuple[int, ...], ground: Ground) -> Whole:
     """Return the cost of a move by so many rows and columns, as whole numbers."""
     y, x = np.arange(shape[0])[:, None], np.arange(shape[1])[None, :]
     if ground == "sqeuclidean":
@@ -437,12 +439,12 @@ def _ways(shape: tuple[int, ...], ground: Ground) -> Whole:
     return np.rint(np.hypot(y, x) * _PARTS).astype(np.int64)
 
 
-def _costs(away: Whole, columns: int, leaving: Whole, arriving: Whole) -> Whole:
+def _look_up_costs(away: Whole, columns: int, leaving: Whole, arriving: Whole) -> Whole:
     rows_off = np.abs(leaving // columns - arriving // columns)
     return away[rows_off, np.abs(leaving % columns - arriving % columns)]
 
 
-def _cheaper(
+def _find_cheaper_pairs(
     ground: Ground,
     away: Whole,
     shape: tuple[int, ...],

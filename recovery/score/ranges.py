@@ -31,10 +31,10 @@ def sum_rectangles(mass: ArrayLike, rectangles: ArrayLike) -> Floats:
     array([0.25, 0.75])
     """
     masses = _map(mass)
-    return _sums(masses / masses.sum(), check_rectangles(rectangles))
+    return _sum_boxes(masses / masses.sum(), check_rectangles(rectangles))
 
 
-def _sums(mass: Floats, boxes: Floats) -> Floats:
+def _sum_boxes(mass: Floats, boxes: Floats) -> Floats:
     """Return the mass of each box from summed areas, between cells by interpolation."""
     rows, columns = mass.shape
     table = np.zeros((rows + 1, columns + 1))
@@ -107,13 +107,13 @@ def draw_rectangles(grid: Grid, count: int, side: float | None = None, stream: i
     columns, rows = grid.shape
     drawn = uniforms(4 * count, stream).reshape(4, count)
     axes = [
-        _edges(length, first, second, side)
+        _place_edges(length, first, second, side)
         for length, first, second in ((columns, *drawn[:2]), (rows, *drawn[2:]))
     ]
     return np.stack([axes[0][0], axes[1][0], axes[0][1], axes[1][1]], axis=1)
 
 
-def _edges(
+def _place_edges(
     length: int, first: Floats, second: Floats, side: float | None
 ) -> tuple[Floats, Floats]:
     """Return where boxes start and stop on one axis."""

@@ -181,7 +181,7 @@ def recover(
         unheard = _UNHEARD_SINCE if query.background == "gateway" else _UNHEARD
         every = look(query, readings)
         if every is not None:
-            far = _misfit(query, every) or (math.inf, math.inf, "take another reading")
+            far = _find_misfit(query, every) or (math.inf, math.inf, "take another reading")
             return Unresolved(
                 query.grid, guarantee, *far[:2], join_sentences((_at_clamp(at_clamp), far[2]))
             )
@@ -194,7 +194,7 @@ def recover(
         drawn = _estimate_jointly(query, kept, seen)
         # Nothing was held against what the query says of spread and drift.
         return make_map(query, guarantee, drawn, None, None if verdict.fits else verdict)
-    if fault := _misfit(query, seen):
+    if fault := _find_misfit(query, seen):
         found = Unresolved(query.grid, guarantee, *fault)
         return replace(found, why=join_sentences((verdict.why, found.why)))
     drawn = estimate_judged(query.estimator, seen)
@@ -311,7 +311,7 @@ def make_map(
     )
 
 
-def _misfit(query: Query, seen: Seen) -> tuple[float, float, str] | None:
+def _find_misfit(query: Query, seen: Seen) -> tuple[float, float, str] | None:
     """Return least residual, radius and why, where no heat explains the readings.
 
     The estimator "l1-printed" alone goes on: the paper's rule is to take what comes nearest.

@@ -44,20 +44,20 @@ def find_neighbours(query: Query, round: Round) -> tuple[Whole, Whole]:
     if query.response is not None:
         moves = [trace_query_paths(query)]
     else:
-        tried = [_widest(query, spread) for spread in _spreads(query)]
+        tried = [_find_widest_move(query, spread) for spread in _list_spreads(query)]
         moves = [move for move in tried if move is not None]
     pairs = [_send(here, there, params.exponent, query) for here, there in moves]
     return max(pairs, key=lambda pair: int(np.square(pair[1] - pair[0]).sum()))
 
 
-def _spreads(query: Query) -> list[float]:
+def _list_spreads(query: Query) -> list[float]:
     if query.calibration == "paper" and query.sigma is None:
         return [query.spread_m2]  # the printed formula promises this one alone
     longest = max(float(np.max(length_m(query.grid))) ** 2, query.spread_m2)
     return [float(spread) for spread in np.geomspace(query.spread_m2, longest, SPREADS)]
 
 
-def _widest(query: Query, spread_m2: float) -> tuple[Floats, Floats] | None:
+def _find_widest_move(query: Query, spread_m2: float) -> tuple[Floats, Floats] | None:
     """Return the temperatures before and after the move that is felt most."""
     places, sensors = cell_places(query.grid), sensor_places(query.sensors, query.grid)
     warmth = query.intensity_max * forward(
@@ -78,13 +78,13 @@ def _send(here: Floats, there: Floats, exponent: int, query: Query) -> tuple[Who
     """Return what is sent of both, each sensor's offset such that it differs the most."""
     width = float(query.behind or query.step or 2.0**-exponent)
     offsets = np.arange(OFFSETS)[:, None] * (width / OFFSETS)
-    before, after = (_grains(warm + offsets, exponent, query) for warm in (here, there))
+    before, after = (_round_to_grains(warm + offsets, exponent, query) for warm in (here, there))
     worst = np.abs(after - before).argmax(axis=0)
     sensors = np.arange(len(here))
     return before[worst, sensors], after[worst, sensors]
 
 
-def _grains(kelvin: Floats, exponent: int, query: Query) -> Whole:
+def _round_to_grains(kelvin: Floats, exponent: int, query: Query) -> Whole:
     """Return whole grains by way of the converters' whole steps, each to the nearest."""
     step, behind = query.step, float(query.behind)
     if behind:

@@ -77,7 +77,7 @@ def compute_curve(query: Query, cells: Iterable[int] | None = None) -> list[Dist
     """
     made, asked = calibrate_query(query), tuple(cells or list_distances(query))
     delta = check_ratio(find_exact_delta(query), "delta")
-    continuous, squares = _changes(query, made, asked)
+    continuous, squares = _find_changes(query, made, asked)
     found = []
     for distance, change, square in zip(asked, continuous, squares, strict=True):
         epsilon = adjust_epsilon(query, exact_epsilon(square, made.variance, made.readings, delta))
@@ -119,14 +119,14 @@ def find_epsilon(query: Query, made: Calibration) -> float:
         query: the room, its sensors and sources as they really are, and the readings.
         made: the noise, made for another world or for fewer readings.
     """
-    changed = _changes(query, made, (count_protected_cells(query),))[1][0]
+    changed = _find_changes(query, made, (count_protected_cells(query),))[1][0]
     delta = check_ratio(find_exact_delta(query), "delta")
     return adjust_epsilon(
         query, epsilon_of_variance(changed, made.variance, query.readings, delta)
     )
 
 
-def _changes(
+def _find_changes(
     query: Query, made: Calibration, cells: tuple[int, ...]
 ) -> tuple[list[float], list[int]]:
     """Return the most that moves up to each distance change: in kelvin, and squared in grains."""
@@ -217,7 +217,7 @@ def find_finer_step(query: Query) -> tuple[Fraction, Fraction] | None:
     for _ in range(_TRIES if query.step is not None else 0):
         if finer.step is not None:
             finer = replace(finer, step=finer.step / 2, behind=finer.behind / 2)
-        if _sees(finer):
+        if _is_sighted(finer):
             return None if finer.step is None else (finer.step, finer.behind)
     return None
 
@@ -230,12 +230,12 @@ def find_larger_epsilon(query: Query) -> Ratio | None:
         asked = reduce_ratio((num, den))
         if max(asked) >= 2**63:
             break
-        if _sees(replace(query, epsilon=asked)):
+        if _is_sighted(replace(query, epsilon=asked)):
             return asked
     return None
 
 
-def _sees(query: Query) -> bool:
+def _is_sighted(query: Query) -> bool:
     try:
         return not measure_converter(query).blinds
     except ValueError:  # what cannot be had is no advice
@@ -269,38 +269,38 @@ def compare_choices(query: Query) -> Iterator[WhatIf]:
     made = calibrate_query(query)
     if query.sigma is not None:  # then the promise is what that noise gives, as rounded up
         query = replace(query, sigma=None, epsilon=epsilon_of(made))
-    yield _row("as_planned", "as planned", query, made)
+    yield _make_row("as_planned", "as planned", query, made)
     if query.readings > 1:
         half = query.readings // 2
         said = f"half the cadence: {half} readings in the same time"
-        yield _row("half_the_cadence", said, replace(query, readings=half), made)
+        yield _make_row("half_the_cadence", said, replace(query, readings=half), made)
     twice = replace(query, readings=2 * query.readings)
     said = f"twice the cadence: {twice.readings} readings in the same time"
-    yield _row("twice_the_cadence", said, twice, made)
+    yield _make_row("twice_the_cadence", said, twice, made)
     if query.response is None:  # another room's is not known here
-        yield from _more_sensors(query, made)
-        yield from _other_walls(query, made)
+        yield from _yield_more_sensors(query, made)
+        yield from _yield_other_walls(query, made)
         shorter = replace(query, spread_m2=query.spread_m2 / _SHORTER)
         said = f"heat with a fifth of the stated spread, {shorter.spread_m2:g}"
-        yield _row("shorter_spread", said, shorter, made)
+        yield _make_row("shorter_spread", said, shorter, made)
     warmer = replace(query, intensity_max=_WARMER * query.intensity_max)
     said = f"a source twice as strong as stated, {warmer.intensity_max:g}"
-    yield _row("warmer_source", said, warmer, made)
+    yield _make_row("warmer_source", said, warmer, made)
     if query.readings > 1:
-        yield from _backgrounds(query, made)
+        yield from _yield_backgrounds(query, made)
 
 
-def _backgrounds(query: Query, made: Calibration) -> Iterator[WhatIf]:
+def _yield_backgrounds(query: Query, made: Calibration) -> Iterator[WhatIf]:
     """Yield the other ways to take the room's own warmth away: `recovery.thermal.query`."""
     plain = replace(query, background="recorded", slew=None, empty_readings=0)
     if query.background != "recorded":
         said = "the room's own warmth recorded once, on the device"
-        yield _row("background_recorded", said, plain, made)
+        yield _make_row("background_recorded", said, plain, made)
     if query.background != "following":
         slew = f"{_SLEW.numerator}/{_SLEW.denominator}{' K' * bool(query.grid.cell_mm)}"
         said = f"a level on the device that follows, by at most {slew} an answer"
         following = replace(plain, background="following", slew=_SLEW)
-        yield _row("background_following", said, following, made)
+        yield _make_row("background_following", said, following, made)
     if query.background != "gateway":
         empty = max(1, query.readings // 4)
         # Of the mean of the others less the mean of these, beside that of all of them.
@@ -312,23 +312,23 @@ def _backgrounds(query: Query, made: Calibration) -> Iterator[WhatIf]:
             background_k=query.background_k or 1.0,
             empty_readings=empty,
         )
-        yield _row("background_gateway", said, gateway, made)
+        yield _make_row("background_gateway", said, gateway, made)
 
 
-def _more_sensors(query: Query, made: Calibration) -> Iterator[WhatIf]:
+def _yield_more_sensors(query: Query, made: Calibration) -> Iterator[WhatIf]:
     more = replace(query, sensors=(2 * query.sensors[0], *query.sensors[1:]))
     total = math.prod(more.sensors)
     if total * math.prod(query.grid.shape) > _PAIRS_MAX:
         return
-    yield _row("twice_the_sensors", f"twice the sensors, {total}", more, made)
+    yield _make_row("twice_the_sensors", f"twice the sensors, {total}", more, made)
 
 
-def _other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:
+def _yield_other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:
     """Yield this noise in the other room, and noise that was made for the other room in this."""
     shut = query.walls == "insulated"
     other = replace(query, walls="none" if shut else "insulated")
     said = "no walls in truth" if shut else "walls in truth, which no heat passes"
-    yield _row("other_walls", said, other, made)
+    yield _make_row("other_walls", said, other, made)
     try:
         theirs = calibrate_query(other)
     except ValueError:
@@ -337,7 +337,7 @@ def _other_walls(query: Query, made: Calibration) -> Iterator[WhatIf]:
     yield WhatIf("noise_for_other_walls", said, query, find_epsilon(query, theirs), made.sigma)
 
 
-def _row(name: str, said: str, world: Query, made: Calibration) -> WhatIf:
+def _make_row(name: str, said: str, world: Query, made: Calibration) -> WhatIf:
     try:
         sigma = calibrate_query(world).sigma
     except ValueError:  # the printed formula is not private everywhere

@@ -76,7 +76,7 @@ def fit_blur(frames: Floats) -> Blur:
     Raises:
         ValueError: the frames are not square, or show too seldom anything like a person.
     """
-    bright = _bright(frames)
+    bright = _select_bright(frames)
     side = frames.shape[-1]
     if len(bright) < _FRAMES_MIN:
         raise ValueError(
@@ -104,7 +104,7 @@ def fit_blur(frames: Floats) -> Blur:
     return blur
 
 
-def _bright(frames: Floats) -> Floats:
+def _select_bright(frames: Floats) -> Floats:
     """Return the frames with somebody well inside, evenly taken if there are many."""
     if frames.ndim != 3 or frames.shape[1] != frames.shape[2] or frames.shape[1] < 4:
         raise ValueError(
@@ -170,7 +170,7 @@ def recover(query: Query, releases: Sequence[Release]) -> Heatmap | Unresolved:
     Source: `recovery.estimators`. Noise without its mean is still alike in every direction
         that an operator without its mean can see, so nothing changes for them.
     """
-    seen = _mean_frame(query, releases)
+    seen = _average_frames(query, releases)
     guarantee = releases[0].round.guarantee
     if seen is None:
         why = "the array was not heard; wait for a report, or look at its link"
@@ -223,7 +223,7 @@ def count_people(query: Query, releases: Sequence[Release], heat: float) -> Floa
         ValueError: as for `recover`.
     """
     columns, rows = query.grid.shape
-    seen = _mean_frame(query, releases)
+    seen = _average_frames(query, releases)
     places: list[int] = []
     if seen is not None:
         person = heat * seen.operator
@@ -253,7 +253,7 @@ def _settle(places: list[int], warmth: Floats, person: Floats, weight: Floats) -
     return left
 
 
-def _mean_frame(query: Query, releases: Sequence[Release]) -> Seen | None:
+def _average_frames(query: Query, releases: Sequence[Release]) -> Seen | None:
     """Return the mean of the frames that came, levelled; None where none did."""
     params = find_shared_params(query, releases)
     releases, levels = find_occupied(query, releases, None)

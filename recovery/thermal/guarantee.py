@@ -134,9 +134,9 @@ def make_guarantee(query: Query, made: Calibration) -> Guarantee:
         epsilon=reduce_ratio(query.epsilon) if query.sigma is None else epsilon_of(made),
         delta=reduce_ratio(query.delta),
         rho=made.rho,
-        neighbours=_neighbours(query),
+        neighbours=_describe_neighbours(query),
         trust=_trust(query),
-        unit=_unit(query, made),
+        unit=_describe_unit(query, made),
         unprotected=_list_unprotected(query),
     )
 
@@ -178,53 +178,53 @@ _STEPS = Wording("guarantee.steps", "converters show whole steps of {step}{behin
 _BEHIND = Wording("guarantee.behind", " of what others show in counts of at most {count}")
 
 
-def _neighbours(query: Query) -> str:
+def _describe_neighbours(query: Query) -> str:
     columns, rows = query.grid.shape
     cells = count_protected_cells(query)
     if query.grid.cell_mm:
-        far = _METRES(far=_exactly(cells * query.grid.cell_mm / 1000))
+        far = _METRES(far=_format_exactly(cells * query.grid.cell_mm / 1000))
     else:
         far = _CELLS(n=cells, s="s" * (cells > 1), all=max(columns, rows))
     if query.response is not None:
-        return _in_room(query, query.response, far)
+        return _describe_path(query, query.response, far)
     # The printed formula knows one spread; all other noise is enough for longer ones too.
     printed = query.calibration == "paper" and query.sigma is None
-    spread = f"{_exactly(query.spread_m2)}{' m2' if query.grid.cell_mm else ''}"
+    spread = f"{_format_exactly(query.spread_m2)}{' m2' if query.grid.cell_mm else ''}"
     return _SOURCE(
         far=far,
-        most=_exactly(query.intensity_max),
+        most=_format_exactly(query.intensity_max),
         least=_EXACTLY if printed else _AT_LEAST,
         spread=spread,
-        converter=_converter(query),
+        converter=_describe_converter(query),
         walls=_NO_WALLS if query.walls == "none" else _INSULATED,
     )
 
 
-def _in_room(query: Query, made: Response, far: str) -> str:
+def _describe_path(query: Query, made: Response, far: str) -> str:
     return _PATH(
         far=far,
         way=_THROUGH if made.through_walls else _ON_FOOT,
-        most=_exactly(query.intensity_max),
-        converter=_converter(query),
+        most=_format_exactly(query.intensity_max),
+        converter=_describe_converter(query),
         room=made.name,
         digest=made.digest,
-        hours=_exactly(made.lasts_s / 3600),
+        hours=_format_exactly(made.lasts_s / 3600),
         doors=recognise(made.doors, [_STILL]),
     )
 
 
-def _exactly(value: float) -> str:
+def _format_exactly(value: float) -> str:
     """Return a number with all digits that tell: rounded, it could promise what is not kept.
 
     And promises that differ must read differently, for a database holds charges of one.
 
-    >>> _exactly(4.0), _exactly(0.1), _exactly(1.2345674)
+    >>> _format_exactly(4.0), _format_exactly(0.1), _format_exactly(1.2345674)
     ('4', '0.1', '1.2345674')
     """
     return f"{value:.15g}"
 
 
-def _converter(query: Query) -> str:
+def _describe_converter(query: Query) -> str:
     if query.step is None:
         return ""
     step = format_ratio(query.step.as_integer_ratio())
@@ -262,10 +262,10 @@ _LEVEL = Wording(
 )
 
 
-def _unit(query: Query, made: Calibration) -> str:
+def _describe_unit(query: Query, made: Calibration) -> str:
     readings = _READINGS(n=made.readings, s="s" * (made.readings > 1))
     window = join_sentences(
-        (describe_window(query.window_h, readings, "rho"), _level(query)), by=""
+        (describe_window(query.window_h, readings, "rho"), _describe_level(query)), by=""
     )
     if query.sampler == "table":
         return _TABLES(window=window)
@@ -280,7 +280,7 @@ def _unit(query: Query, made: Calibration) -> str:
     )
 
 
-def _level(query: Query) -> str:
+def _describe_level(query: Query) -> str:
     """Return what the readings are taken less, where that is no constant that all know."""
     if query.slew is None:
         return ""

@@ -152,14 +152,14 @@ def bound_displacement(query: Query, cells: int) -> Change:
     Raises:
         ValueError: the room's response does not tell of so far.
     """
-    changes, nth = _of(query).changes, _of(query).find_distance(cells)
-    return _scale(query, float(changes.joint[nth]), changes.each[nth])
+    changes, nth = _require_response(query).changes, _require_response(query).find_distance(cells)
+    return _scale_change(query, float(changes.joint[nth]), changes.each[nth])
 
 
 def bound_presence(query: Query) -> Change:
     """Return what a source at its strongest changes by coming, wherever it goes."""
-    changes = _of(query).changes
-    return _scale(query, changes.presence, changes.presence_each)
+    changes = _require_response(query).changes
+    return _scale_change(query, changes.presence, changes.presence_each)
 
 
 def bound_move_in_room(query: Query, cells: int) -> Moved:
@@ -169,7 +169,7 @@ def bound_move_in_room(query: Query, cells: int) -> Moved:
         ValueError: a scale is not positive, or no sensor feels a displacement.
     """
     change = bound_displacement(query, cells)
-    felt = change.joint if np.any(_of(query).changes.joint > 0) else 0.0
+    felt = change.joint if np.any(_require_response(query).changes.joint > 0) else 0.0
     check_scales(cells, query.intensity_max, query.step, query.readings, felt, _UNFELT)
     counted = change.joint
     if query.step is not None:
@@ -186,15 +186,15 @@ def bound_move_in_room(query: Query, cells: int) -> Moved:
     return Moved(sensors, *scales, change.joint, counted, square, query.behind)
 
 
-def _scale(query: Query, joint: float, each: Floats) -> Change:
-    hair = _SLACK * _of(query).changes.presence
+def _scale_change(query: Query, joint: float, each: Floats) -> Change:
+    hair = _SLACK * _require_response(query).changes.presence
     power = query.intensity_max
     return Change(
         power * (joint * (1 + _SLACK) + hair), np.asarray(power * (each * (1 + _SLACK) + hair))
     )
 
 
-def _of(query: Query) -> Response:
+def _require_response(query: Query) -> Response:
     if query.response is None:
         raise ValueError(
             "the query has no response, but this bound is computed from that of a modelled room: "
@@ -216,12 +216,12 @@ _PART = 4
 
 def spreads_beyond_room(room: Room) -> bool:
     """Say whether heat has gone further than the room is long."""
-    return math.sqrt(room.spread_m2) >= _sizes(room)[0]
+    return math.sqrt(room.spread_m2) >= _measure_room(room)[0]
 
 
 def describe_spread_fault(room: Room) -> str:
     """Return what is wrong with the spread of a room where no move of a source is felt."""
-    length, gap = _sizes(room)
+    length, gap = _measure_room(room)
     unit = " m" if room.grid.cell_mm else ""
     given = f"spread_m2 is {room.spread_m2:g}{unit and ' m2'}"
     far = f"about {math.sqrt(room.spread_m2):.3g}{unit} far"
@@ -242,7 +242,7 @@ def describe_spread_fault(room: Room) -> str:
     )
 
 
-def _sizes(room: Room) -> tuple[float, float]:
+def _measure_room(room: Room) -> tuple[float, float]:
     """Return how long the room is, and how far its sensors stand apart, each at the most."""
     lengths = np.atleast_1d(np.asarray(length_m(room.grid), dtype=float))
     return float(lengths.max()), float((lengths / np.asarray(room.sensors)).max())

@@ -129,10 +129,10 @@ class Query:
         rules = [
             (
                 "spread_m2",
-                _positive(self.spread_m2) or self.response is not None,
+                _is_positive(self.spread_m2) or self.response is not None,
                 "positive: heat must have had time",
             ),
-            ("intensity_max", _positive(self.intensity_max), "positive: it scales the noise"),
+            ("intensity_max", _is_positive(self.intensity_max), "positive: it scales the noise"),
             (
                 "sources_max",
                 is_whole(self.sources_max),
@@ -168,8 +168,8 @@ class Query:
                 or (self.spread_m2 <= self.spread_max_m2 < math.inf and not printed),
                 f"left out or from spread_m2, {self.spread_m2:g}, up, where the noise is exact",
             ),
-            ("drift", self.drift == 0 or _positive(self.drift), "0 or more"),
-            ("drift_slope", self.drift_slope == 0 or _positive(self.drift_slope), "0 or more"),
+            ("drift", self.drift == 0 or _is_positive(self.drift), "0 or more"),
+            ("drift_slope", self.drift_slope == 0 or _is_positive(self.drift_slope), "0 or more"),
             (
                 "estimator",
                 self.estimator in _OF_UNKNOWN or not has_unknown_physics(self),
@@ -178,7 +178,11 @@ class Query:
             ("level", 0 < self.level < 1, "between 0 and 1: no band holds surely"),
             ("failure", 0 < self.failure < 1, "between 0 and 1: a radius never holds surely"),
             ("keyholder", isinstance(self.keyholder, bool), "True or False"),
-            ("sensor_noise", self.sensor_noise == 0 or _positive(self.sensor_noise), "0 or more"),
+            (
+                "sensor_noise",
+                self.sensor_noise == 0 or _is_positive(self.sensor_noise),
+                "0 or more",
+            ),
             (
                 "step",
                 self.step is None or (isinstance(self.step, Fraction) and self.step > 0),
@@ -214,7 +218,7 @@ def count_protected_cells(query: Query) -> int:
     return math.ceil(query.protect_distance_m / cell_m(query.grid) - 1e-9)
 
 
-def _positive(value: float) -> bool:
+def _is_positive(value: float) -> bool:
     return 0 < value < math.inf
 
 

@@ -96,7 +96,7 @@ def trace_paths(power_w: float, distance_m: float) -> tuple[Floats, Floats]:
         one, other = max(tried, key=lambda pair: _tell(pair[0], lag) - _tell(pair[1], lag))
         here.append(one)
         there.append(other)
-    return _after(here[::-1], power_w), _after(there[::-1], power_w)
+    return _simulate_path(here[::-1], power_w), _simulate_path(there[::-1], power_w)
 
 
 def trace_query_paths(query: Query) -> tuple[Floats, Floats]:
@@ -107,10 +107,10 @@ def trace_query_paths(query: Query) -> tuple[Floats, Floats]:
 @cache
 def _tell(place: float, lag: int) -> float:
     """Return what the sensor shows of a watt that was there in one step alone, so long ago."""
-    return float(_after([place] + [None] * lag, 1.0)[0])
+    return float(_simulate_path([place] + [None] * lag, 1.0)[0])
 
 
-def _after(path: "list[float] | list[float | None]", power_w: float) -> Floats:
+def _simulate_path(path: "list[float] | list[float | None]", power_w: float) -> Floats:
     """Return what the sensor shows at the end of a path, a place in cells for each step."""
     warmth, step = np.zeros(_CELLS), _step()
     for place in path:
@@ -191,12 +191,12 @@ def search_neighbours(
     best: list[_Move] = []
     tried = 0
     for spread in list_spreads(query) if query.response is None else [math.nan]:
-        moves = list(_moves(query, spread, shown, ways))
+        moves = list(_yield_moves(query, spread, shown, ways))
         tried += len(moves)
         best = sorted(best + moves, key=lambda move: -move.promising)[:KEPT]
     found = Found(0, (), (), "", 0)
     for move in best:
-        before, after = _lift(move, query, params, shown, rng, tries)
+        before, after = _lift_to_worst(move, query, params, shown, rng, tries)
         square = sum((a - b) ** 2 for a, b in zip(after, before, strict=True))
         if square > found.square:
             found = Found(square, before, after, move.where, 0)
@@ -204,7 +204,7 @@ def search_neighbours(
     return found._replace(tried=tried + len(best) * tries, tight=tight)
 
 
-def _lift(
+def _lift_to_worst(
     move: _Move, query: Query, params: Params, shown: _Shown, rng: Any, tries: int
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return what is sent before and after, every sensor on the background that is worst.
@@ -233,21 +233,21 @@ def list_spreads(query: Query) -> list[float]:
     """Return the spreads to try, from the one that is stated upwards to where all is even."""
     if query.calibration == "paper" and query.sigma is None:
         return [query.spread_m2]  # the printed formula promises this one alone
-    longest = max(_side(query) * count for count in query.grid.shape) ** 2
+    longest = max(_compute_cell_side(query) * count for count in query.grid.shape) ** 2
     rungs = max(0, math.ceil(math.log(longest / query.spread_m2) / math.log(RUNG)))
     return [query.spread_m2 * RUNG**rung for rung in range(rungs + 1)]
 
 
-def _moves(query: Query, spread: float, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
+def _yield_moves(query: Query, spread: float, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
     """Yield the most promising moves within the protected distance at this spread."""
     if query.response is not None:
-        yield from _in_room(query, shown, ways)
+        yield from _yield_moves_in_room(query, shown, ways)
         return
     columns, rows = query.grid.shape
-    warmth = (query.intensity_max * _warmth(query, spread)).reshape(-1, rows, columns)
+    warmth = (query.intensity_max * _compute_warmth(query, spread)).reshape(-1, rows, columns)
     far = 1.0
     if query.protect_distance_m is not None:
-        far = math.ceil(query.protect_distance_m / _side(query) - 1e-9)
+        far = math.ceil(query.protect_distance_m / _compute_cell_side(query) - 1e-9)
     reach = int(far)
     for right in range(-min(reach, columns - 1), min(reach, columns - 1) + 1):
         for down in range(min(reach, rows - 1) + 1):
@@ -257,14 +257,14 @@ def _moves(query: Query, spread: float, shown: _Shown, ways: Ways | None) -> Ite
             across = columns - abs(right)
             here = warmth[:, : rows - down, first : first + across]
             there = warmth[:, down:, first + right : first + right + across]
-            for row, column in _likeliest(here, there, shown):
+            for row, column in _find_likeliest(here, there, shown):
                 before = row * columns + first + column
                 after = before + down * columns + right
                 where = f"from cell {before} to cell {after}, spread {spread:.4g}"
                 yield _move(here[:, row, column], there[:, row, column], shown, where)
 
 
-def _likeliest(here: Floats, there: Floats, shown: _Shown) -> list[tuple[int, int]]:
+def _find_likeliest(here: Floats, there: Floats, shown: _Shown) -> list[tuple[int, int]]:
     """Return the rows and columns where steps of the converter part the two the most."""
     square = np.square(shown.steps(np.abs(there - here))).sum(axis=0)
     best = np.argsort(-square, axis=None, kind="stable")[:KEPT]
@@ -276,13 +276,13 @@ def _move(before: Floats, after: Floats, shown: _Shown, where: str) -> _Move:
     return _Move(float(steps @ steps), before, after, where)
 
 
-def _in_room(query: Query, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
+def _yield_moves_in_room(query: Query, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
     """Yield moves in a room with a response: of people who stay, but in the audit's own room."""
     made = query.response
     if made is None or made.name == NAME:
         yield _Move(1.0, *trace_query_paths(query), "along paths that are displaced all the time")
         return
-    if ways is None or _side(query) > (query.protect_distance_m or math.inf):
+    if ways is None or _compute_cell_side(query) > (query.protect_distance_m or math.inf):
         return
     columns, rows = query.grid.shape
     warmth = (query.intensity_max * made.operator).reshape(-1, rows, columns)
@@ -290,18 +290,18 @@ def _in_room(query: Query, shown: _Shown, ways: Ways | None) -> Iterator[_Move]:
         both = way[: rows - down, : columns - right]
         here = warmth[:, : rows - down, : columns - right] * both
         there = warmth[:, down:, right:] * both
-        for row, column in _likeliest(here, there, shown):
+        for row, column in _find_likeliest(here, there, shown):
             where = f"who stays in column {column}, row {row}, and in the cell beside it"
             yield _move(here[:, row, column], there[:, row, column], shown, where)
 
 
-def _side(query: Query) -> float:
+def _compute_cell_side(query: Query) -> float:
     if query.grid.cell_mm:
         return query.grid.cell_mm / 1000
     return 1 / max(query.grid.shape)
 
 
-def _warmth(query: Query, spread: float) -> Floats:
+def _compute_warmth(query: Query, spread: float) -> Floats:
     """Return the temperature at each sensor of a unit source in each cell, (sensors, cells)."""
     shape = query.grid.shape
     sensors = (*query.sensors, 1)[:2]
@@ -315,7 +315,9 @@ def _warmth(query: Query, spread: float) -> Floats:
             length = 1.0
             stands = [(i + 1) / shape[axis] for i in range(shape[axis])]
             reads = [(i + 1) / sensors[axis] for i in range(sensors[axis])]
-        lines.append(_line(np.array(stands), np.array(reads), spread, query.walls, length))
+        lines.append(
+            _compute_line_warmth(np.array(stands), np.array(reads), spread, query.walls, length)
+        )
     if len(lines) == 1:
         return lines[0]
     # Row by row, x fastest, in cells as in sensors.
@@ -325,7 +327,9 @@ def _warmth(query: Query, spread: float) -> Floats:
     )
 
 
-def _line(stands: Floats, reads: Floats, spread: float, walls: str, length: float) -> Floats:
+def _compute_line_warmth(
+    stands: Floats, reads: Floats, spread: float, walls: str, length: float
+) -> Floats:
     """Return what finite differences make of a unit of heat along a line, by their own modes.
 
     The line is cut into NODES cells between walls that no heat passes; what has none is let in

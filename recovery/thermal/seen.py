@@ -66,7 +66,9 @@ def learn_empty_levels(releases: Sequence[Release], own_noise_k: float = 0.0) ->
         )
     count = np.maximum(heard, 1)
     level = np.where(heard, np.nansum(seen, axis=0) / count, np.nan)
-    error = np.where(heard, np.sqrt(noise**2 / count + _rounding_k(releases) ** 2), math.inf)
+    error = np.where(
+        heard, np.sqrt(noise**2 / count + _compute_rounding_k(releases) ** 2), math.inf
+    )
     return Levels(level, error, len(releases))
 
 
@@ -101,7 +103,7 @@ def _read(releases: Sequence[Release], own_noise_k: float) -> tuple[Floats, floa
     return values, math.sqrt(params.variance * grain**2 + own_noise_k**2)
 
 
-def _rounding_k(releases: Sequence[Release]) -> float:
+def _compute_rounding_k(releases: Sequence[Release]) -> float:
     """Return what the converter rounds off, which in a still room does not average away."""
     params = params_of(releases[0].round)
     return math.ldexp(params.step / math.sqrt(12), -params.exponent)
@@ -142,7 +144,7 @@ class Readings:
 
     def find_deviations(self, query: Query) -> Floats:
         """Return the standard deviation of each of these means."""
-        found = _deviations(query, self.params, self.times[self.heard])
+        found = _compute_deviations(query, self.params, self.times[self.heard])
         return found if self.levels is None else np.hypot(found, self.levels.error_k[self.heard])
 
 
@@ -197,7 +199,7 @@ def make_seen(query: Query, readings: Readings) -> Seen | None:
         failure=query.failure,
         level=query.level,
         open=find_standing_room(query) if query.furniture or query.response is not None else None,
-        near=None if shared is not None else _near(query, heard, typical / deviations),
+        near=None if shared is not None else _make_near(query, heard, typical / deviations),
         others=np.array(longer) if longer else None,
     )
 
@@ -211,7 +213,7 @@ def _find_typical(deviations: Floats) -> float:
     return most * float(np.sqrt(np.mean(np.square(deviations / most))))
 
 
-def _near(query: Query, heard: NDArray[np.bool_], weights: Floats) -> Near | None:
+def _make_near(query: Query, heard: NDArray[np.bool_], weights: Floats) -> Near | None:
     """Return what the sensors would feel in other rooms; None where the room has a response."""
     if query.response is not None:
         return None
@@ -244,7 +246,7 @@ def find_clamped(query: Query, readings: Readings) -> tuple[int, ...]:
     shown = np.full(len(heard), np.nan)
     shown[heard] = readings.total[heard] / readings.times[heard]
     noise = np.full(len(heard), np.inf)
-    noise[heard] = _deviations(query, params, readings.times[heard]) * 2.0**params.exponent
+    noise[heard] = _compute_deviations(query, params, readings.times[heard]) * 2.0**params.exponent
     with np.errstate(invalid="ignore"):
         high = shown > params.high - _AT_CLAMP * noise
         low = shown < params.low + _AT_CLAMP * noise
@@ -257,12 +259,15 @@ def find_clamped(query: Query, readings: Readings) -> tuple[int, ...]:
         # Sources only add to what noise alone does in an empty room, which is quick to say.
         alone = -np.expm1(scipy.special.log_ndtr(edge / spread).sum())
         felt = make_operator(query)[heard]
-        if alone > FALSE_ALARMS or _chance_of(query, edge, felt, spread) > FALSE_ALARMS:
+        if (
+            alone > FALSE_ALARMS
+            or _estimate_clamp_chance(query, edge, felt, spread) > FALSE_ALARMS
+        ):
             high[:] = False
     return tuple(np.flatnonzero(high | low).tolist())
 
 
-def _chance_of(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float:
+def _estimate_clamp_chance(query: Query, edge: Floats, felt: Floats, noise: Floats) -> float:
     """Return about the chance that sources as stated, and noise, bring any sensor to its edge."""
     held = make_prior(query)
     cells = np.flatnonzero(find_standing_room(query))
@@ -330,10 +335,10 @@ def bound_residual(seen: Seen, failure: float) -> float:
 
 def compute_deviation(query: Query, params: Params, times: int | None = None) -> float:
     """Return the deviation of a sensor's mean over so many readings, all of them without."""
-    return float(_deviations(query, params, np.array([times or query.readings]))[0])
+    return float(_compute_deviations(query, params, np.array([times or query.readings]))[0])
 
 
-def _deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Floats:
+def _compute_deviations(query: Query, params: Params, times: NDArray[np.int64]) -> Floats:
     """Return the standard deviation of each sensor's mean, as the estimator believes it."""
     grain = 2.0**-params.exponent
     noise = params.variance * grain**2 / times

@@ -356,14 +356,18 @@ FIGURES = (
         "disk-9a", "W2 grows with d, and DAM is always better than MDSW and HUEM",
         f"9(a) to 9(e): epsilon 3.5; {_NOT}", "cells along a side, d",
         _make_places(SETS, (1, 2, 3, 4, 5), ("3.5",)), compare_mechanisms,
-        lambda found: combine_findings(_judge_dam_rising(found), *(_judge_dam_nearest(found, name) for name in _BOTH)),
+        lambda found: combine_findings(
+            _judge_dam_rising(found), *(_judge_dam_nearest(found, name) for name in _BOTH)
+        ),
         20, (10, 0.3, _make_places(SETS, (1, 3, 5), ("3.5",))),
     ),
     Figure(
         "disk-9f", "W2 grows with d, and DAM is better than SEM-Geo-I for large d",
         f"9(f) to 9(j): epsilon 5; {_NOT}", "cells along a side, d",
         _make_places(SETS, (1, 5, 10, 15, 20), ("5",)), compare_mechanisms,
-        lambda found: combine_findings(_judge_dam_rising(found), _judge_dam_nearest(found, "SEM-Geo-I")),
+        lambda found: combine_findings(
+            _judge_dam_rising(found), _judge_dam_nearest(found, "SEM-Geo-I")
+        ),
         20, (8, 0.3, _make_places(_HALF, (5, 15), ("5",))),
     ),
     Figure(

@@ -264,8 +264,8 @@ _ENDS = (6, 1.0, _make_places("sides", (64, 256), "10"))
 FIGURES = (
     Figure(
         "pyramid-1", "the algorithm beats Laplace and its threshold at every epsilon",
-        f"256 x 256, 200 people; {_CITY}", "epsilon", _make_places("city", _EPSILONS), compare_contenders,
-        _judge_algorithm_best,
+        f"256 x 256, 200 people; {_CITY}", "epsilon",
+        _make_places("city", _EPSILONS), compare_contenders, _judge_algorithm_best,
         60,
         (6, 1.0, _make_places("city", (0.5, 1, 2, 5))),
     ),
@@ -276,7 +276,8 @@ FIGURES = (
     ),
     Figure(
         "pyramid-5", f"{_FINE} (Figures 2 and 5)", f"200 people, epsilon 10; {_CITY}",
-        "cells along a side", _make_places("sides", _SIDES, "10"), compare_contenders, _judge_fineness, 20, _ENDS,
+        "cells along a side", _make_places("sides", _SIDES, "10"), compare_contenders,
+        _judge_fineness, 20, _ENDS,
     ),
     Figure(
         "pyramid-6", _HELP, f"256 x 256, epsilon 1; {_CITY}", "people",
@@ -290,25 +291,28 @@ FIGURES = (
     ),
     Figure(
         "pyramid-8", "the algorithm beats Laplace and its threshold at every epsilon",
-        f"320 x 240, 50 people; {_LOOKS}", "epsilon", _make_places("gazes", _EPSILONS), compare_contenders,
-        _judge_algorithm_best,
+        f"320 x 240, 50 people; {_LOOKS}", "epsilon",
+        _make_places("gazes", _EPSILONS), compare_contenders, _judge_algorithm_best,
         76,
         (4, 1.0, _make_places("gazes", (1, 5))),
     ),
     Figure(
         "pyramid-10", _SPARSE, f"20 clusters, {_MIXTURE}", "part of cells that are full",
-        _make_places("20 clusters", _PARTS, "1"), compare_contenders, _judge_sparser_data, 20, _FEW,
+        _make_places("20 clusters", _PARTS, "1"), compare_contenders, _judge_sparser_data,
+        20, _FEW,
     ),
     Figure(
         "pyramid-11", _SPARSE, f"5 to 80 clusters, {_MIXTURE}", "part of cells that are full",
-        _make_places("more clusters", _PARTS, "1"), compare_contenders, _judge_sparser_data, 20, _FEW,
+        _make_places("more clusters", _PARTS, "1"), compare_contenders, _judge_sparser_data,
+        20, _FEW,
     ),
     Figure(
         "pyramid-12",
         "what each person sends through a shuffler grows by log B, about 10 MB at B = 256",
         "320 x 240, 50 people, epsilon 5, delta 1e-5; as printed it is not private: noise of one "
         "side, B times too little, and not in what is sent", "scale B",
-        tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), measure_message_cost, _judge_log_growth, 1,
+        tuple((scale,) for scale in (16, 64, 256, 1024, 4096)), measure_message_cost,
+        _judge_log_growth, 1,
     ),
     Figure(
         "pyramid-13", "nearly all is gained at B = 256",

@@ -404,7 +404,8 @@ FIGURES = (
         "quadtree-table2", "more parts of a person are better until the sum wraps around",
         f"2,000 people of 1 to {PLACES} places, {ROUGH} x {ROUGH} cells, epsilon 1; devices here "
         f"take as many bits as a sum needs, so nothing wraps but here; {STAND_IN}",
-        "bits of a sum", (("visit",),), measure_split_visitors, _judge_parts_help, 10, (4, 0.3, ()),
+        "bits of a sum", (("visit",),), measure_split_visitors, _judge_parts_help,
+        10, (4, 0.3, ()),
     ),
     Figure(
         "quadtree-1", "noise that each device adds for itself leaves nothing of the map",

@@ -472,7 +472,8 @@ FIGURES = (
     Figure(
         "ranks-3", "c times the epsilon divides the error by about c (equation 4)",
         "even places, groups of one; equation 4 is printed upside down", "places",
-        tuple((size,) for size in _SIZES), measure_without_groups, _judge_error_halves, 500, (20, 1.0, ()),
+        tuple((size,) for size in _SIZES), measure_without_groups, _judge_error_halves,
+        500, (20, 1.0, ()),
     ),
     Figure(
         "ranks-4",
@@ -519,7 +520,7 @@ FIGURES = (
     Figure(
         "ranks-10", "sorted places give a nearer median where the local sensitivity is high",
         "129 values, a data set a trial; the paper has one for each sensitivity", "epsilon",
-        tuple((text,) for text in ("1/4", "1/2", "1", "2", "4")), measure_median, _judge_high_sensitivity,
-        200, (30, 1.0, ()), "error of the median",
+        tuple((text,) for text in ("1/4", "1/2", "1", "2", "4")), measure_median,
+        _judge_high_sensitivity, 200, (30, 1.0, ()), "error of the median",
     ),
 )  # fmt: skip

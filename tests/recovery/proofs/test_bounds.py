@@ -230,8 +230,8 @@ def test_where_all_heat_may_be_before_a_place_no_program_beyond_is_solved(monkey
     heat[[20, 45]] = 1
     readings = matrix @ heat + 0.02 * world.normal(size=30)
     solved = []
-    solver = certified._solver
-    monkeypatch.setattr(certified, "_solver", lambda *given: counted(solver(*given), solved))
+    solver = certified._make_solver
+    monkeypatch.setattr(certified, "_make_solver", lambda *given: counted(solver(*given), solved))
     asked = (matrix, readings, 0.02, (0.6, 4.0), np.ones(60))
     few = certified.certify_band(*asked).band
     count = len(solved)

@@ -16,7 +16,13 @@ from recovery.estimators.table import estimate
 from recovery.estimators.verdict import join_verdicts, judge
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.thermal import Query, certify_shares, make_operator, plan, recover
-from recovery.thermal.seen import _chance_of, add_up, drop_weights, find_clamped, make_seen
+from recovery.thermal.seen import (
+    _estimate_clamp_chance,
+    add_up,
+    drop_weights,
+    find_clamped,
+    make_seen,
+)
 
 # A map says which sensors lie, which stand at their clamp, and when there is too much noise.
 
@@ -135,7 +141,7 @@ def test_the_chance_of_the_clamp_is_how_often_drawn_noise_and_sources_come_there
         often = np.mean((shown > edge).any(axis=1))
 
         assert 0.1 < often < 0.9
-        assert _chance_of(LINE, edge, felt, noise) == pytest.approx(often, abs=0.02)
+        assert _estimate_clamp_chance(LINE, edge, felt, noise) == pytest.approx(often, abs=0.02)
 
 
 def test_one_source_next_to_a_sensor_is_at_no_clamp() -> None:
