@@ -381,7 +381,7 @@ from gateway import cli
 from gateway.devices.kit import connect
 connect.MEMORY = Path(sys.argv[1])
 slow = [sys.executable, "-c", "import time; time.sleep(60)"]
-with cli._politely():
+with cli._exit_on_end_signals():
     connect.RemoteBoard("auto", slow).put("heatveil.json", b"a key")
 """
 
