@@ -17,7 +17,7 @@ is worse to go by: many sources are near to an even map by themselves, and so ar
 On the paper's line its mean earth mover's distance is .036 where what is stated is so, and .050,
 .056 and .061 in three groups of kinds of rooms that are not. It says .050, and .055, .060 and
 .067; its band of 90 % holds in 95 %, and in 90, 89 and 93; 2 %, and 7, 5 and 1 % of its maps are
-off by more than twice what they say, and none, and 4, 5 and 2 % are worse than a guess: 35 of
+off by more than twice what they say, and none, and 4, 5 and 2 % are worse than a guess: 31 of
 these 47 say that something is wrong (`tests/bench/bench_verdict.py 8 auto` on six seeds that set
 none of its numbers; that numbers of sources go by their roots was judged on them, too).
 
@@ -67,9 +67,9 @@ _DRAWS = 1200
 # counted out, it stands alone.
 _HARDLY = 2 / 9
 # A map is hardly better than a guess where it may be off by more than this share of what an even
-# one may be. Of 480 maps of 40 kinds, two seeds of `bench_verdict` and scenes as stated, so says
-# that 12 of the 16 that are worse than a guess, and 15 of the 353 that are off by less than four
-# tenths of it; by an even one being nearer in 18 of 100 worlds it was said of 13 and 34.
+# one may be. On twelve seeds of `bench_verdict` 65 of the 88 maps that are worse than a guess say
+# so or that something is wrong, and this is said of 51 of the 1,727 that are off by less than four
+# tenths of it. By .7 it would be 56 and 14; by the chance that an even map is nearer, 67 and 117.
 _NO_BETTER = 0.6
 # Of each family so many draws say how far off the map is if that is so, and in a plane every tenth
 # of them how far an even map is; of what is likelier than this, where it is so many times as far
