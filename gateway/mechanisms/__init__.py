@@ -157,8 +157,9 @@ def explain_idle_readings(
     within = f" from {hours.replace('-', ' to ')}" if hours else ""
     return [
         f"readings = {query.readings}, but with one every {format_duration(every_s)}{within} a "
-        f"window of {window_h} h never pays for more than {most}: under the same promise, readings"
-        f" = {most} gives each {blur(replace(query, readings=most))} instead of {blur(query)}"
+        f"window of {window_h} h never pays for more than {most}: devices that are enrolled, or "
+        f"tightened, for readings = {most} under the same promise give each "
+        f"{blur(replace(query, readings=most))} instead of {blur(query)}"
     ]
 
 

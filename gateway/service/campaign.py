@@ -142,8 +142,8 @@ TOO_LONG = (
 )
 SPENT = Wording(
     "rounds.spent",
-    "no round opens: the budget for any {hours} h is spent for now; it comes back as it "
-    "grows older than that, by this gateway's clock, and then the next round opens",
+    "no round opens: the budget for any {hours} h is spent for now, and is enough for a round "
+    "again at {back} by this gateway's clock",
 )
 AHEAD = Wording(
     "rounds.ahead",
@@ -210,7 +210,11 @@ class Campaign:
         self._key = RoundKey(self.deployment) if self._due else None
         check_may_answer_central(self.devices, self._plan)
         promised = make_terms(self._plan.guarantee)
-        self.store.check_promise(promised, self._budget, self.devices.key_ids)
+        if self.store.check_promise(promised, self._budget, self.devices.key_ids):
+            log.warning(
+                "less is promised than before: from now on that holds, and no larger promise is "
+                "taken on this database again"
+            )
 
     def stop(self) -> None:
         """Make `run_rounds` return soon. An open round stays open, for the next start."""
@@ -328,11 +332,12 @@ class Campaign:
         """Return why the ledger opens no round, by what the clock shows now; "" where it may."""
         if self._refused is None:
             return ""
+        back, at = (
+            f"{datetime.fromtimestamp(one).astimezone():%Y-%m-%d %H:%M}" for one in self._refused
+        )
         if self._refused[1] <= time.time() + STILL_S:
-            return SPENT(hours=self._window_h)
-        back, at = (datetime.fromtimestamp(one).astimezone() for one in self._refused)
-        minute = "%Y-%m-%d %H:%M"
-        return AHEAD(hours=self._window_h, back=f"{back:{minute}}", at=f"{at:{minute}}")
+            return SPENT(hours=self._window_h, back=back)
+        return AHEAD(hours=self._window_h, back=back, at=at)
 
     def _explain_silence(self) -> str:
         """Return that nobody answers; "" while somebody does."""

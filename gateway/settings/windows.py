@@ -48,10 +48,15 @@ def count_answers(window_h: int, every_s: float, hours: str | None = None) -> in
         return most
     # One day's hours hold so many; days that begin within them cut them in two, which hold one
     # more together. And when the clock on the wall is set, in spring or in autumn, an hour more.
-    daily = ceil(parse_hours(hours).length_s / every_s)
+    daily = _count_daily(every_s, hours)
     days, rest_s = divmod(span_s, DAY_S)
     within = days * daily + (days > 0) + min(floor(rest_s / every_s) + 1, daily + 1)
     return min(most, within + ceil(HOUR_S / every_s))
+
+
+def _count_daily(every_s: float, hours: str) -> int:
+    """Return how many rounds open within these hours of a day."""
+    return ceil(parse_hours(hours).length_s / every_s)
 
 
 def find_least_every_s(window_h: int, readings: int, hours: str | None = None) -> int:
@@ -136,11 +141,13 @@ def check_rounds_last(deployment: "Deployment") -> None:
             f"asked every {every_s:g} s{within} they would be out of budget part of the time. "
             f"Set {more}[rounds] every_s = {find_least_every_s(hours, readings, open_h)}"
         )
-    if (keep := deployment.store.keep_days) and keep * DAY_S < bound_span_s(hours):
+    reach_days = bound_span_s(hours) / DAY_S
+    if open_h:  # hours that are left out lie between the rounds that a map is drawn from
+        reach_days = max(reach_days, ceil(readings / _count_daily(every_s, open_h)))
+    if (keep := deployment.store.keep_days) and keep < reach_days:
         raise ValueError(
-            f"[store] keep_days = {keep:g} is less than the "
-            f"{bound_span_s(hours) / DAY_S:.4g} days for which a window "
-            "counts, and maps are drawn from all of that. Keep for longer"
+            f"[store] keep_days = {keep:g} is less than the {reach_days:.4g} days that the rounds "
+            "of a window may reach back, and maps are drawn from all of them. Keep for longer"
         )
     if deployment.room.plan is not None:
         raise ValueError(

@@ -22,7 +22,6 @@ from ..service.ledger import (
     Ledger,
     check_budget,
     check_terms,
-    find_counted_s,
     find_stored_unit,
 )
 from .message_rows import insert_many
@@ -158,9 +157,9 @@ def check_promise(connection: Any, terms: str, most: Fraction, keys: Mapping[str
     Raises:
         OperatorFault: it may not, or these devices were asked under a promise that was ended.
     """
+    _check_not_ended(connection, keys)
     check_terms(read_terms(connection), terms)
     check_budget(read_budget(connection), most, find_stored_unit(terms))
-    _check_not_ended(connection, terms, keys)
 
 
 # Of reports, which are forgotten, `newest` stays; of a number that leapt, the alarm alone.
@@ -223,21 +222,20 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
     ]
 
 
-def _check_not_ended(connection: Any, terms: str, keys: Mapping[str, bytes]) -> None:
+def _check_not_ended(connection: Any, keys: Mapping[str, bytes]) -> None:
     """Check that none of these devices was asked under a promise that was ended.
 
-    It need not be the same promise: what is spent for the life of a key stays spent, whatever is
-    promised next. Of a window it comes back.
+    It need not be the same promise: a key keeps to the one that it was enrolled for, and what it
+    has spent of that is in no ledger that goes on. Nor does the folder of an ended promise, should
+    somebody start it again, bind the promise that stands now to its own, smaller one.
     """
-    if find_counted_s(terms) is not None:
-        return
     for name, key_id in connection.execute(select(ended_keys).order_by(ended_keys.c.device)):
         if keys.get(name) == key_id:
             raise OperatorFault(
                 f"a promise of this database was ended, for good, and {name} has the key that it "
                 "was asked with: what it has spent stays spent, and rounds that it refuses "
-                "are charged all the same. Enrol again in a new folder, and start the gateway "
-                "there; its deployment file may name this database"
+                "are charged all the same. Enrol again in a new folder, or start the gateway in "
+                "the one where that was done; its deployment file may name this database"
             )
 
 

@@ -245,10 +245,11 @@ class Store:
             rows = connection.execute(wanted.order_by(refused.c.id.desc()).limit(limit))
             return [DeadLetter(*row) for row in rows]
 
-    def check_promise(self, promised: str, budget: Fraction, keys: Mapping[str, bytes]) -> None:
-        """Hold a promise against what was promised here before; a smaller one is kept.
+    def check_promise(self, promised: str, budget: Fraction, keys: Mapping[str, bytes]) -> bool:
+        """Hold a promise against what was promised here; return whether less is promised now.
 
-        Nothing is kept before the first charge, for nobody has been promised anything by then.
+        That is kept, and no more is promised again. Nothing is before the first charge, for
+        nobody has been promised anything by then.
 
         Args:
             promised: as `terms.terms` writes it.
@@ -262,9 +263,11 @@ class Store:
             self._check_whole(connection)
             round_rows.check_promise(connection, promised, budget, keys)
             least = round_rows.read_budget(connection)
-        if least is not None and budget < least:
+        smaller = least is not None and budget < least
+        if smaller:
             with self._engine.begin() as connection:
                 round_rows.write_terms(connection, promised, budget)
+        return smaller
 
     def end_promise(
         self, keys: Mapping[str, bytes] = MappingProxyType({})

@@ -401,7 +401,8 @@ def tighten(
 ) -> None:
     """Send the devices the limits of the deployment file: more privacy, never less.
 
-    Where as much is spent already as the file promises, this ends the deployment: it asks first.
+    Where as much is spent already as the file promises, no round follows until that comes back,
+    and without a window none ever: it asks first.
     """
     logs.log_to_stderr(logging.WARNING)
     deployment = config.load_deployment(path)
@@ -418,12 +419,11 @@ def tighten(
         chosen = _select_device_names(names or [], devices)
         sent = limitsfile.plan_next_limits(chosen, known, wished, served.tighter)
         over, hours = _check_ledger_takes(deployment, query, devices), deployment.privacy.window_h
-        if over and hours:
-            typer.echo(f"{over}: nothing is asked until enough of that is {hours} h old.")
-        elif over:
-            typer.echo(f"{over}: nothing could be asked any more, and devices never go back.")
+        if over:
+            what = f"asked until enough of that is {hours} h old" if hours else "asked any more"
+            typer.echo(f"{over}: nothing is {what}, and devices never go back.")
             if not yes:
-                flags.ask("End this deployment, for good?", "nothing was sent")
+                flags.ask("Send it all the same?", "nothing was sent")
 
         def record(unsent: bool) -> None:
             after = {

@@ -175,13 +175,14 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
     deployment = config.load_deployment(path)
     devices = load_devices(deployment.site.devices, deployment.site.name)
     with open_reader(deployment) as reader:
-        promised, _ = reader.read_promise()
+        promised, budget = reader.read_promise()
         before = reader.list_ended_promises()
     with lock_store(find_place(deployment)), closing(Store.open_for(deployment)) as store:
         if promised is not None and not yes:
+            told = find_stored_unit(promised).format_rho(budget or Fraction(0), 6)
             say(
-                f"What was promised so far ends, for good: {describe_terms(promised)}. A round "
-                "that is open is given up, and stays paid for."
+                f"What was promised so far ends, for good: {told}, {describe_terms(promised)}. A "
+                "round that is open is given up, and stays paid for."
             )
             flags.ask("End it?", "the promise stands")
         ended = store.end_promise(devices.key_ids)
@@ -201,9 +202,8 @@ def end_promise(path: Path, say: Callable[[str], None], *, yes: bool) -> None:
         "people in the room."
     )
     say(
-        "Devices hold to the promise that they were enrolled for, and to what they have spent. "
-        "Enrol again, in a new folder whose deployment file names this database; the same devices "
-        "go on only within their window, where no more is asked."
+        "Devices hold to the promise that they were enrolled for, so these are asked nothing "
+        "more. Enrol again, in a new folder whose deployment file names this database."
     )
 
 

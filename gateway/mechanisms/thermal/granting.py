@@ -133,12 +133,17 @@ def check_rounds_answered(query: Query, held: Mapping[str, Any]) -> None:
 def _advise_epsilon(query: Query, own: Any) -> str:
     """Return which epsilon a device's own noise is enough for, with these readings; else nothing.
 
-    Rounded down, so that what is asked then is never less noise than that.
+    The greatest in hundredths whose noise is not less than that, which has been rounded itself.
     """
     held = replace(calibrate_query(query), exponent=own.exponent, variance=own.variance)
     with suppress(ValueError):
-        if hundredths := math.floor(100 * find_epsilon(query, held)):
-            return f'Ask for epsilon = "{hundredths}/100" at most with {query.readings} readings. '
+        most = math.floor(100 * find_epsilon(query, held))
+        for hundredths in (most + 1, most):
+            made = calibrate_query(replace(query, epsilon=(hundredths, 100)))
+            least, asked = align_grains(own.variance, own.exponent, made.variance, made.exponent)
+            if asked >= least:
+                ratio = f'"{hundredths}/100" at most with {query.readings} readings'
+                return f"Ask for epsilon = {ratio}. "
     return ""
 
 

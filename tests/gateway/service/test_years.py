@@ -6,6 +6,7 @@ time is the wall's; devices run as fast as they may.
 
 import random
 import time
+from contextlib import closing
 from datetime import datetime
 from fractions import Fraction
 from pathlib import Path
@@ -281,8 +282,8 @@ def test_a_budget_is_exact_for_years_and_storage_is_bounded(
         house.close()
 
     assert house.cuts > hours // 200
-    house.serve()
-    with house.store.engine.connect() as connection:
+    store = Store(house.deployment.site.database, SITE)
+    with closing(store), store.engine.connect() as connection:
         count = {
             one.name: connection.scalar(select(func.count()).select_from(one))
             for one in (rounds, charges, releases, reports, maps, promises)
@@ -290,7 +291,6 @@ def test_a_budget_is_exact_for_years_and_storage_is_bounded(
         oldest = connection.scalar(select(func.min(reports.c.taken_s)))
         ended = [paid.spent for *_, paid in round_rows.list_ended_promises(connection)]
         charged = sum(map(Fraction, connection.scalars(select(charges.c.rho))), Fraction(0))
-    house.close()
     assert count["rounds"] == count["charges"] == hours == house.asked
     assert count["releases"] <= 24 * (KEEP_DAYS + 1) + 400, "of a life between two chores at most"
     assert (charged, count["promises"], ended) == (sum(owed), 2, owed)

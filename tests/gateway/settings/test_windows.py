@@ -68,11 +68,18 @@ def test_what_cannot_be_kept_for_ever_is_refused_with_what_can(
 
 
 def test_what_can_just_be_kept_is_planned() -> None:
-    """A round a window, and what is stored for as long as answers count: 25.5 hours of 24."""
+    """A round a window, and what is stored for as long as answers count: 25.5 hours of 24.
+
+    Of ten rounds a day the last 14 reach back over two nights.
+    """
     assert deployment(privacy={"window_h": 1}).privacy.window_h == 1
     assert deployment(store={"keep_days": 1.0625}).kept_days[0] == 1.0625
     with pytest.raises(ValueError, match="Keep for longer"):
         deployment(store={"keep_days": 1.0624})
+    days = {"rounds": {"hours": "08:00-18:00"}, "privacy": {"readings": 14}}
+    assert deployment(**days, store={"keep_days": 2}).kept_days[0] == 2
+    with pytest.raises(ValueError, match="Keep for longer"):
+        deployment(**days, store={"keep_days": 1.7})
 
 
 @pytest.mark.parametrize("of", ["thermal", "disk"])

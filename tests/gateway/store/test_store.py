@@ -227,7 +227,7 @@ def test_a_promise_that_was_put_in_other_words_goes_on(
 def test_who_answered_under_a_promise_that_was_ended_is_asked_under_no_other(
     store: Store, home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever clocks showed, and is kept of the answers; for a window, what was spent is back.
+    """Whatever clocks showed, is kept of the answers, and is promised next: for a window, too.
 
     Who was late has answered, and who leapt ahead in its numbers. New keys are asked, and who has
     answered under the promise that stands.
@@ -271,7 +271,7 @@ def test_who_answered_under_a_promise_that_was_ended_is_asked_under_no_other(
     assert store.end_promise() == (1, RHO)
     assert list_taken(plans[0].guarantee) == []
     unit = describe_window(24, "2 readings", "rho")
-    assert list_taken(plans[0].guarantee._replace(unit=unit)) == devices
+    assert list_taken(plans[0].guarantee._replace(unit=unit)) == []
 
 
 def test_a_second_answer_is_charged_to_the_promise_of_its_round(store: Store, home: Any) -> None:

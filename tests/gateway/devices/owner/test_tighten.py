@@ -170,7 +170,7 @@ def test_what_ends_a_deployment_is_asked_about(
     noted = heatveil("check", site.config).out
     done = heatveil(*words, "--yes")
 
-    assert "is spent, and this file promises 1: nothing could be asked any more" in asked.out
+    assert "is spent, and this file promises 1: nothing is asked any more" in asked.out
     assert "nothing was sent" in asked.refusal
     assert "more than that is spent already" in noted
     assert "version 2 goes to" in done.success
