@@ -398,9 +398,8 @@ def _judge_enrolled_devices(deployment: Deployment, devices: Devices) -> Iterabl
         )
         return
     read = sum(device.place[1] for device in devices.by_name.values())
-    places = (
-        find_for_deployment(deployment).reads == "place"
-    )  # of devices that people carry, one each
+    # People carry such devices, one each.
+    places = find_for_deployment(deployment).reads == "place"
     what = "that the file counts" if places else "sensors"
     yield make_pass(
         "devices", f"{len(devices.by_name)} are enrolled, for {read} of {sensors} {what}"

@@ -207,9 +207,8 @@ def _tidy(axis: Axes, panel: Panel) -> None:
         return
     high = axis.get_ylim()[1]
     most = high if panel.top is None else max(high, 1.05 * panel.top)
-    axis.set_ylim(
-        0, most * (1.2 if _compute_band(panel) is not None else 1)
-    )  # room for what is named
+    # Room for what is named
+    axis.set_ylim(0, most * (1.2 if _compute_band(panel) is not None else 1))
 
 
 def format_log_ticks(axis: Axis) -> None:

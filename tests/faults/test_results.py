@@ -228,9 +228,8 @@ def test_slow_viewer_is_overtaken() -> None:
 
 def test_slow_viewer_control(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where everything waits for whoever sleeps, it grows with the time."""
-    monkeypatch.setattr(
-        feed.Viewer, "offer_event", feed.Viewer.offer_event
-    )  # so that it comes back
+    # So that it comes back
+    monkeypatch.setattr(feed.Viewer, "offer_event", feed.Viewer.offer_event)
     queueing()
 
     assert asyncio.run(waiting_for_a_sleeper()) > 4000

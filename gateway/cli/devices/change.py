@@ -129,9 +129,8 @@ class DeviceFiles:
                     "ran, or enrol the fleet again and provision its boards first"
                 )
             self.write_new_board(held, record.chain, record.limits, record.window)
-            self.forget_device(
-                name
-            )  # before the file has its name: two of one key would share noise
+            # Before the file has its name: two of one key would share noise.
+            self.forget_device(name)
         self.finish_board_file()
 
     def write_new_link(self, name: str, password: str) -> None:
@@ -318,9 +317,8 @@ class DeviceChange:
         begun = (
             held and enrol.read_key_id(halves.unfinished_path, self._devices.site) == held.key_id
         )
-        if begun and halves.find_virtual(
-            self._name
-        ):  # else two would have its keys, and share noise
+        # Two would have its keys, and share noise.
+        if begun and halves.find_virtual(self._name):
             raise OperatorFault(
                 f"the move of {self._name} from the fleet to a board was interrupted, and both "
                 "have its keys; two devices with one key would repeat the same noise. Run this "

@@ -370,9 +370,8 @@ def _format_topic(plan: DevicePlan, what: str) -> str:
 
 
 def _estimate_bytes_sent(plan: DevicePlan, frame: int) -> BytesSent:
-    inside = (
-        2 + len(_format_topic(plan, "data")) + 2 + frame
-    )  # the topic's length; the packet's number
+    # The topic's length; the packet's number
+    inside = 2 + len(_format_topic(plan, "data")) + 2 + frame
     packet = 1 + (1 if inside < 128 else 2 if inside < 16_384 else 3) + inside
     around = plan.get_figure("segment_b") + plan.get_figure("record_b")
     # The frame and the broker's word on it; the Round; the gateway's receipt and our word.

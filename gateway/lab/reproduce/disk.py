@@ -325,9 +325,8 @@ def measure_trajectory_maps(task: Task) -> Iterator[Value]:
         ONE: lambda world: map_one_point(walks, side, epsilon, world),
         OURS: lambda world: map_one_point(walks, side, epsilon, world, AUTO),
         SHARED: lambda world: _map(walks.places, side, shared, world),
-        EACH: lambda world: _map(
-            walks.places, side, epsilon, world
-        ),  # no promise for a trajectory
+        # No promise for a trajectory
+        EACH: lambda world: _map(walks.places, side, epsilon, world),
         UNIFORM: lambda _: np.ones(truth.shape),
     }
     for line, way in ways.items():

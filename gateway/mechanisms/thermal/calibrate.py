@@ -361,9 +361,8 @@ def _format_least_shown(query: Query) -> str:
 
 def _explain_blinding(query: Query, seen: Converter, step: Any, epsilon: Any) -> str:
     """Return why a converter that blinds is refused, and what would help."""
-    if query.response is None and spreads_beyond_room(
-        make_room(query)
-    ):  # then no converter is fine enough to be worth buying
+    # No converter is fine enough then to be worth buying.
+    if query.response is None and spreads_beyond_room(make_room(query)):
         return describe_spread_fault(make_room(query)).rstrip(".")
     unit, own = " K" if query.grid.cell_mm else "", _format_least_shown(query)
     sigma = calibrate_query(query).sigma

@@ -124,9 +124,8 @@ class Verdict:
     late: int = 0
     missing: int = 0  # numbers that devices have skipped: shown as a gap, and never asked for
     newest: dict[Who, Numbers] = field(default_factory=dict)  # where it has gone up
-    back: dict[Who, tuple[Numbers, Numbers]] = field(
-        default_factory=dict
-    )  # as `judge_numbers` has it
+    # As `judge_numbers` has it
+    back: dict[Who, tuple[Numbers, Numbers]] = field(default_factory=dict)
     kept: list[CountedReport] = field(default_factory=list)
     heard: list[HeardMessage] = field(default_factory=list)
     letters: list[DeadLetter] = field(default_factory=list)

@@ -331,9 +331,8 @@ class ClientCallbacks:
         try:
             self.sending.remove(packet, taken=not reason.is_failure)
         finally:
-            self.session.count_sending(
-                -1
-            )  # last: `sent` says so when whoever waits for one has heard
+            # Last: `sent` says so when whoever waits for one has heard
+            self.session.count_sending(-1)
 
     def _log_complaint_once(self, trouble: str, why: str) -> None:
         """Log it once: what is wrong stays wrong for a while."""

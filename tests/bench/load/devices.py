@@ -43,9 +43,8 @@ class Device:
         link = socket.create_connection(("127.0.0.1", port))
         link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.link = context.wrap_socket(link, server_hostname="127.0.0.1")
-        session = derive_session_id(
-            SITE, own["name"], own["link_key"]
-        )  # which the broker holds it to
+        # Which the broker holds it to
+        session = derive_session_id(SITE, own["name"], own["link_key"])
         words = (session.encode(), self.name, own["link_key"].encode())
         rest = b"".join(map(text, words))
         self.link.sendall(packet(0x10, b"\x00\x04MQTT\x04\xc2\x02\x58" + rest))

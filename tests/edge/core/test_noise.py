@@ -34,9 +34,8 @@ def p_value(samples: list[int] | np.ndarray, law: Law) -> float:
     rest_seen = len(samples) - sum(counts.get(z, 0) for z in many)
     statistic = sum((counts.get(z, 0) - e) ** 2 / e for z, e in many.items())
     statistic += (rest_seen - rest) ** 2 / max(rest, 1.0)
-    return float(
-        chi2.sf(statistic, max(len(many) - (rest < 1), 1))
-    )  # what is never expected is no cell
+    # What is never expected is no cell
+    return float(chi2.sf(statistic, max(len(many) - (rest < 1), 1)))
 
 
 def normalised(weights: Law) -> Law:
@@ -298,9 +297,8 @@ def test_so_many_parts_add_up_to_the_promised_noise_and_more_only_add(pieces: in
     for drawn in (apart, together, at_once):
         assert p_value(drawn, law) > FALSE_ALARM
         assert p_value(np.abs(drawn), law) < FALSE_ALARM  # one-sided
-    assert (
-        p_value(draw_noise_sums(4000, pieces - 3, 6, 1, 5, rng), law) < FALSE_ALARM
-    )  # some are missing
+    # Some are missing
+    assert p_value(draw_noise_sums(4000, pieces - 3, 6, 1, 5, rng), law) < FALSE_ALARM
 
 
 def test_a_crowds_noise_has_the_law_of_its_shards() -> None:

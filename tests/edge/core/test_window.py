@@ -84,9 +84,8 @@ def test_the_two_buckets_at_the_ends_of_a_window_are_both_counted() -> None:
 
 
 LONG_S = 100
-STEP_MS = (
-    1000 * 51 * 50 // 51
-)  # of true time, of two buckets, by a clock that is as fast as it may
+# Of true time, of two buckets, by a clock that is as fast as it may
+STEP_MS = 1000 * 51 * 50 // 51
 GAPS = (0, STEP_MS // 2, STEP_MS - 600, STEP_MS + 600, 2 * STEP_MS - 600, 2 * STEP_MS + 600)
 GAPS_MS = (*GAPS, 1000 * LONG_S, 1000 * LONG_S + 1001)
 SOME, ALL, ALL_AND_CUT = range(3)

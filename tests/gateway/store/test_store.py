@@ -316,9 +316,8 @@ def test_a_budget_that_was_promised_is_never_raised(store: Store, home: Any, pla
     """Else the page would say, once it is set back, that more was spent than was promised."""
     plan = home.round(1)
     promised = make_terms(plan.guarantee)
-    store.check_promise(
-        promised, 9 * RHO, {}
-    )  # nothing was spent: nobody was promised anything yet
+    # Nothing was spent: nobody was promised anything yet
+    store.check_promise(promised, 9 * RHO, {})
     store.open_round(asked(plan), 3 * RHO)
     store.check_promise(promised, 3 * RHO, {})
     store.check_promise(promised, 2 * RHO, {})  # smaller: from now on it is this

@@ -123,9 +123,8 @@ def test_the_flow_ends_where_the_printed_method_ends(
     maximum = run_em_fast(channel, counts, gain=1e-6, steps_max=100_000)
 
     assert abs(fast.mass - plain.mass).sum() / 2 < 2e-3
-    assert (
-        abs(maximum.mass - plain.mass).sum() / 2 > 2e-2
-    )  # were the path walked on, it would show
+    # Were the path walked on, it would show
+    assert abs(maximum.mass - plain.mass).sum() / 2 > 2e-2
     assert fast.steps < plain.steps / 2
 
 

@@ -41,9 +41,8 @@ def test_the_radius_is_the_one_that_tells_most_of_one_report() -> None:
     assert find_radius_cells(asked(radius=2.5)) == 2.5
     assert find_radius_cells(asked(scheme="krr")) == 0
     assert find_radius_cells(asked(scheme="wave")) == 2  # by its own score
-    assert (
-        find_radius_cells(asked(scheme="dam", epsilon=(7, 1))) == 0
-    )  # legal: randomised response
+    # Legal: randomised response
+    assert find_radius_cells(asked(scheme="dam", epsilon=(7, 1))) == 0
 
 
 @pytest.mark.parametrize(

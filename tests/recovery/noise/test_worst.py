@@ -242,9 +242,8 @@ def test_a_step_that_divides_rounded_grains_may_show_more() -> None:
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)
-@example(
-    [1e-200] * 3, 0, None, Fraction(0)
-)  # 3, where the square of a root of three is less in floats
+# 3, where the square of a root of three is less in floats
+@example([1e-200] * 3, 0, None, Fraction(0))
 @given(
     st.lists(st.floats(0, 40), min_size=1, max_size=12),
     st.integers(-2, 6),

@@ -42,9 +42,8 @@ def test_what_is_written_is_what_the_plugin_itself_would_have(doors: Any) -> Non
     with doors.run(), Pump("test") as pump:
         gate = BrokerControl(doors.comes("gateway"), "control", pump).wait_connected()
         left_over = {"rolename": dynamic.make_role_name("cellar"), "acls": []}
-        check_answers(
-            gate.run_commands([{"command": "createRole", **left_over}])
-        )  # as a kill in between does
+        # As a kill in between does
+        check_answers(gate.run_commands([{"command": "createRole", **left_over}]))
         check_answers(gate.run_commands(dynamic.compose_device_creation(SITE, "cellar", "sesame")))
         wide = {"acltype": "publishClientSend", "topic": "#", "priority": 0, "allow": True}
         role = {"rolename": dynamic.make_role_name("attic")}

@@ -295,9 +295,8 @@ def test_it_is_found_again_and_a_file_from_before_says_nothing_of_it(tmp_path: P
     limitsfile.save_limits(path, "lab", given)
     assert limitsfile.load_limits(path, devices) == given
     limitsfile.save_limits(path, "lab", {name: given[name]._replace(key_id=bytes(4))})
-    assert (
-        limitsfile.load_limits(path, devices) == {}
-    )  # of an older enrolment: new keys begin anew
+    # Of an older enrolment: new keys begin anew
+    assert limitsfile.load_limits(path, devices) == {}
     limitsfile.save_limits(path, "lab", given)
 
     held = json.loads(limitsfile.locate_limits(path).read_text())

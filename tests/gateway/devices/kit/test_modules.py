@@ -135,9 +135,8 @@ def test_a_board_of_compiled_modules_makes_the_same_frame(
     where = ("--board", f"folder:{desk.path.parent / 'board'}")
     done = desk.run("provision", "attic", *where, "--settings", desk.own, "--mpy")
     assert "the same on CPython" in done.success
-    monkeypatch.setattr(
-        modules, "compile_modules", lambda: compiled
-    )  # anew, it takes many seconds
+    # Anew, it takes many seconds
+    monkeypatch.setattr(modules, "compile_modules", lambda: compiled)
     names = list_files(board, "edge")
     assert "loading.mpy" in names
     assert "loading.py" not in names

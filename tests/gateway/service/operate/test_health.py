@@ -382,9 +382,8 @@ def test_a_manager_that_does_not_read_holds_nobody_up(
     monkeypatch.setattr(supervision, "PATIENCE_S", 0.05)
 
     def fill() -> None:
-        while notify_service_manager(
-            address, "WATCHDOG=1"
-        ):  # the kernel holds some ten or some hundreds
+        # The kernel holds some ten or some hundreds
+        while notify_service_manager(address, "WATCHDOG=1"):
             pass
 
     with manager(address):

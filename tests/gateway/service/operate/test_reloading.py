@@ -253,9 +253,8 @@ def test_the_pause_comes_first_and_then_the_hours() -> None:
     """What is left of the pause is waited for as it is; hours are looked at when it is over."""
     night = _at("03:00")
     assert compute_wait_s(1234.5, "08:00-18:00", night) == 1234.5
-    assert (
-        compute_wait_s(0, "08:00-18:00", night) == LOOK_S
-    )  # not five hours: the clock may be set
+    # Not five hours: the clock may be set
+    assert compute_wait_s(0, "08:00-18:00", night) == LOOK_S
     assert compute_wait_s(0, "08:00-18:00", _at("07:59:30")) == 30
     assert compute_wait_s(-5, "08:00-18:00", _at("08:00")) == 0
     assert compute_wait_s(0, "08:00-18:00", _at("18:00")) == LOOK_S  # it opened before, today
@@ -308,9 +307,8 @@ def test_the_pause_counts_from_when_the_broker_had_the_round() -> None:
 
     assert waits.compute_wait_s(Rounds(every_s=9.9)) == 0
     assert waits.compute_wait_s(Rounds(every_s=10.2)) == pytest.approx(0.2)
-    assert (
-        waits.compute_wait_s(Rounds(every_s=3600)) == GLANCE_S
-    )  # looked at again, for it may change
+    # Looked at again, for it may change
+    assert waits.compute_wait_s(Rounds(every_s=3600)) == GLANCE_S
 
 
 @pytest.mark.parametrize(("ago_s", "free"), [(61, True), (59, False), (-86_400, False)])

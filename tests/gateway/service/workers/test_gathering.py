@@ -168,9 +168,8 @@ def test_sums_that_are_missing_are_made_of_the_reports(store: Store, home: Any) 
     first, second, *_ = answers(home, round).values()
     store.keep_batch([first])
     assert rounds.count_answers(store.engine, round.name) == 0
-    rounds.close_and_sum(
-        store.engine, round, FOLD
-    )  # and the gateway dies before the release is kept
+    # And the gateway dies before the release is kept
+    rounds.close_and_sum(store.engine, round, FOLD)
     rounds.open_round(store.engine, round.name, FOLD)
     assert rounds.count_answers(store.engine, round.name) == 1
     part(store).keep_batch([second])
