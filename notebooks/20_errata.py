@@ -58,10 +58,9 @@ print(f"with a cell beyond the end {beyond:.5f}, with i < n {within:.5f}")
 
 # %%
 assert beyond > within  # so the definition matters; i < n is the one that protects every source
-# At the sizes of the paper's figures it does not
 assert sensitivity(forward(np.arange(1, 102) / 100, unit(50), 0.05)) == sensitivity(
     heat(100, 50, 0.05)
-)
+)  # at the sizes of the paper's figures it does not
 
 # %% [markdown]
 # ### The square root (Lemma 3)

@@ -60,8 +60,9 @@ def calibrate(
     notes = [f"Beware: {idle}." for idle in explain_idle_readings(query, every_s, hours)]
     if hours:
         notes.append(
-            f"Beware: rounds open {hours} alone, and what readings take is told in open hours: by "
-            "the wall's clock it is longer. Other windows and cadences are told of rounds all day."
+            f"Beware: rounds open {hours} alone, and times here count those hours only: by the "
+            "clock on the wall they are longer. Other windows and cadences are told of rounds all "
+            "day."
         )
     if made.lines:
         typer.echo("\n".join([*made.lines, *([] if as_json else notes)]))

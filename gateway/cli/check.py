@@ -454,7 +454,9 @@ def _judge_settings(deployment: Deployment, query: Any) -> Iterable[Finding]:
         said = (
             f"{_count(readings, 'round')} under the promise; one every {every}, they last {lasts}"
         )
-    yield make_pass("privacy", said + " of open hours" * bool(rounds.hours))
+    if rounds.hours:
+        said += f", counted within {rounds.hours} alone"
+    yield make_pass("privacy", said)
     for idle in explain_idle_readings(query, rounds.every_s, rounds.hours):
         yield make_note("privacy", idle)
     if assistant.enabled and assistant.expire_s and assistant.expire_s < rounds.every_s:

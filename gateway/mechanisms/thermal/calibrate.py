@@ -156,8 +156,8 @@ def _promise(query: Query, numbers: dict[str, Any]) -> list[str]:
     given = {name: round_up(value, 4) for name, value in numbers["really_given"].items()}
     printed = "" if query.calibration == "exact" else "the paper's formula as printed "
     curve = (
-        ", which adds up over windows; by the exact curve, one window alone gives "
-        f"{round_up(numbers['exact_epsilon'], 4)}"
+        ", counted so that windows add up; by the exact curve one window by itself gives away "
+        f"epsilon {round_up(numbers['exact_epsilon'], 4)}"
         if query.readings > 1
         else ""
     )
@@ -206,8 +206,8 @@ def _format_window(query: Query, numbers: dict[str, Any]) -> list[str]:
     return [
         window,
         f"Price: rho {format_ratio(tuple(rho))} ({round_up(rho[0] / rho[1], 4)}) a reading, "
-        f"{round_up(whole[0] / whole[1], 4)} for the window; a device counts "
-        f"{numbers['nano_rho_per_reading']} billionths of {numbers['nano_rho_window']}.",
+        f"{round_up(whole[0] / whole[1], 4)} for the window. A device counts in billionths of "
+        f"rho: {numbers['nano_rho_per_reading']} a reading, of {numbers['nano_rho_window']}.",
     ]
 
 
