@@ -42,6 +42,7 @@ from .ledger import (
     Ledger,
     compute_budget_rho,
     compute_round_rho,
+    find_unit,
     is_distributed,
     is_paid_at_release,
     make_terms,
@@ -140,6 +141,10 @@ TOO_LONG = (
     "round %d would be a message of %d bytes, and devices take in %d: so many squares cannot be "
     "asked, and nothing was spent on it. Set fewer levels, depth, or a higher threshold"
 )
+LESS = (
+    "the file promises less than was promised before; from now on that holds, and no larger "
+    "promise is taken on this database again"
+)
 SPENT = Wording(
     "rounds.spent",
     "no round opens: the budget for any {hours} h is spent for now, and is enough for a round "
@@ -211,10 +216,7 @@ class Campaign:
         check_may_answer_central(self.devices, self._plan)
         promised = make_terms(self._plan.guarantee)
         if self.store.check_promise(promised, self._budget, self.devices.key_ids):
-            log.warning(
-                "less is promised than before: from now on that holds, and no larger promise is "
-                "taken on this database again"
-            )
+            log.warning(LESS, promised=find_unit(self._plan.guarantee).format_rho(self._budget))
 
     def stop(self) -> None:
         """Make `run_rounds` return soon. An open round stays open, for the next start."""
@@ -328,9 +330,13 @@ class Campaign:
             return _EPSILON(rounds=len(releases), s="s" * (len(releases) > 1))
         return _READING() if len(releases) == 1 else _READINGS(rounds=len(releases))
 
-    def _explain_refusal(self) -> str:
-        """Return why the ledger opens no round, by what the clock shows now; "" where it may."""
-        if self._refused is None:
+    def _explain_refusal(self, closed: str) -> str:
+        """Return why the ledger opens no round, by what the clock shows now; "" where it may.
+
+        Args:
+            closed: why the hours of the day let none open, which outlasts the ledger's reason.
+        """
+        if self._refused is None or (closed and self._refused[0] <= time.time()):
             return ""
         back, at = (
             f"{datetime.fromtimestamp(one).astimezone():%Y-%m-%d %H:%M}" for one in self._refused
@@ -424,8 +430,9 @@ class Campaign:
             wait_s = GLANCE_S if why else 0.0 if soon else pause.compute_wait_s(rounds)
             if self._refused and time.time() < self._refused[0]:
                 wait_s = GLANCE_S
-            said = why or self._explain_refusal()
-            note = said or self._explain_silence() or pause.explain_closed_hours(rounds)
+            closed = pause.explain_closed_hours(rounds)
+            said = why or self._explain_refusal(closed)
+            note = said or self._explain_silence() or closed
             self.say("rounds", not said, note)
             if not wait_s:
                 return True

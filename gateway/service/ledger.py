@@ -157,14 +157,15 @@ def check_terms(paid: str | None, asked: str) -> None:
         return
     was, now = _split_terms(paid), _split_terms(asked)
     more = ", ".join(part for part in now if part not in was)
-    less = ", ".join(part for part in was if part not in now)
-    what = f"{more}, and not {less}" if more and less else more or f"no longer {less}"
+    what = more or "the same clauses otherwise"
+    if less := ", ".join(part for part in was if part not in now):
+        what = f"{more}, and not {less}" if more else f"no longer {less}"
     raise OperatorFault(
         "the deployment promises something else than its database was charged for: "
         f"{what}; only prices of one promise add up, and a sum of two would promise nothing. Go "
         f"back to the former settings{VARIABLES}, or end the former promise with heatveil ledger "
-        "--end-promise, which keeps what was released, enrol again, in a new folder, and tell the "
-        "people in the room that the costs of both add up"
+        "--end-promise in the folder where it was made, which keeps what was released, enrol "
+        "again, in a new folder, and tell the people in the room that the costs of both add up"
     )
 
 

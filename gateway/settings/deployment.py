@@ -349,8 +349,8 @@ class Deployment(_Tables):
         """For how many days reports are kept, and releases and maps; None for ever."""
         keep, report = self.store.keep_days, self.store.report_days
         if self.privacy.window_h:
-            window_days = windows.bound_span_s(self.privacy.window_h) / 86_400
-            keep, report = keep or max(KEEP_DAYS, window_days + 1), report or REPORT_DAYS
+            keep = keep or max(KEEP_DAYS, windows.bound_reach_days(self) + 1)
+            report = report or REPORT_DAYS
         known = [days for days in (keep, report) if days]
         return min(known, default=None), keep
 

@@ -106,6 +106,17 @@ def list_cadences(window_h: int) -> Iterator[dict[str, int]]:
                 yield {"window_h": hours, "every_s": every_s, "readings": readings}
 
 
+def bound_reach_days(deployment: "Deployment") -> float:
+    """Return how far back the rounds may reach that one map of a window is drawn from, in days."""
+    privacy, rounds = deployment.privacy, deployment.rounds
+    before = privacy.readings - 1  # rounds before the newest
+    days = before * rounds.every_s / DAY_S
+    if rounds.hours:  # nights lie between them, and days where one comes less often than daily
+        daily = _count_daily(rounds.every_s, rounds.hours)
+        days = ceil(before / daily) * ceil(rounds.every_s / DAY_S)
+    return max(days, bound_span_s(privacy.window_h) / DAY_S)
+
+
 def count_windows(days: int, window_h: int) -> int:
     """Return how many windows cover so many days.
 
@@ -141,9 +152,7 @@ def check_rounds_last(deployment: "Deployment") -> None:
             f"asked every {every_s:g} s{within} they would be out of budget part of the time. "
             f"Set {more}[rounds] every_s = {find_least_every_s(hours, readings, open_h)}"
         )
-    reach_days = bound_span_s(hours) / DAY_S
-    if open_h:  # hours that are left out lie between the rounds that a map is drawn from
-        reach_days = max(reach_days, ceil(readings / _count_daily(every_s, open_h)))
+    reach_days = bound_reach_days(deployment)
     if (keep := deployment.store.keep_days) and keep < reach_days:
         raise ValueError(
             f"[store] keep_days = {keep:g} is less than the {reach_days:.4g} days that the rounds "

@@ -364,7 +364,7 @@ class Reader:
             keys: the key of each device, by name.
 
         Raises:
-            OperatorFault: it is another promise or a larger one, or these devices have answered
+            OperatorFault: it is another promise or a larger one, or these devices were asked
                 under one that was ended.
         """
         terms, budget = make_terms(guarantee), compute_budget_rho(guarantee, readings)

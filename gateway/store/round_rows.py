@@ -177,12 +177,26 @@ def end_promise(
     Args:
         keys: of each device that was asked, by name: its answer may still be under way.
 
+    Raises:
+        OperatorFault: the keys are of another promise.
+
     What was asked, charged and released stays as it is. A plan of the next promise that is like
     one of this is another round: nothing of this one is taken for its own.
     """
     promised, least = read_terms(connection), read_budget(connection)
     if promised is None or least is None:
         return None
+    _check_not_ended(connection, keys)
+    came = select(newest.c.device, newest.c.key_id).except_(
+        select(ended_keys.c.device, ended_keys.c.key_id)
+    )
+    heard = {(device, key_id) for device, key_id in connection.execute(came)}
+    if keys and heard and heard.isdisjoint(keys.items()):
+        raise OperatorFault(
+            f"the promise that is to end was made with other devices than {min(keys)}, and these "
+            "would be asked nothing any more in their place. Give --config the deployment file in "
+            "the folder where it was made"
+        )
     spent = list_charges(connection)
     last = connection.scalar(select(func.max(charges.c.id))) or 0
     row = {"promise": promised, "budget": str(least), "charge": last, "ended_s": now_s}
@@ -225,9 +239,9 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
 def _check_not_ended(connection: Any, keys: Mapping[str, bytes]) -> None:
     """Check that none of these devices was asked under a promise that was ended.
 
-    It need not be the same promise: a key keeps to the one that it was enrolled for, and what it
-    has spent of that is in no ledger that goes on. Nor does the folder of an ended promise, should
-    somebody start it again, bind the promise that stands now to its own, smaller one.
+    Whatever is promised next: a key keeps to the promise that it was enrolled for, and what it has
+    spent is in no ledger that goes on. And whoever starts the folder of an ended promise again
+    must neither lower nor end the one that stands.
     """
     for name, key_id in connection.execute(select(ended_keys).order_by(ended_keys.c.device)):
         if keys.get(name) == key_id:

@@ -248,24 +248,24 @@ class Store:
     def check_promise(self, promised: str, budget: Fraction, keys: Mapping[str, bytes]) -> bool:
         """Hold a promise against what was promised here; return whether less is promised now.
 
-        That is kept, and no more is promised again. Nothing is before the first charge, for
-        nobody has been promised anything by then.
+        A smaller promise is kept, and no more is promised again. Before the first charge nothing
+        is kept: nobody has been promised anything by then.
 
         Args:
             promised: as `terms.terms` writes it.
             keys: the key of each device, by name.
 
         Raises:
-            OperatorFault: it is another promise or a larger one, or these devices have answered
+            OperatorFault: it is another promise or a larger one, or these devices were asked
                 under one that was ended; or rounds are missing here.
         """
-        with self._reads.connect() as connection:
+        with self._engine.begin() as connection:
+            round_rows.lock_charges(connection)
             self._check_whole(connection)
             round_rows.check_promise(connection, promised, budget, keys)
             least = round_rows.read_budget(connection)
-        smaller = least is not None and budget < least
-        if smaller:
-            with self._engine.begin() as connection:
+            smaller = least is not None and budget < least
+            if smaller:
                 round_rows.write_terms(connection, promised, budget)
         return smaller
 
@@ -384,18 +384,22 @@ class Store:
             return round_rows.find_missing_rounds(connection)
 
     def charge_lost_rounds(
-        self, lost: Sequence[AskedRound], promised: str, budget: Fraction
+        self,
+        lost: Sequence[AskedRound],
+        promised: str,
+        budget: Fraction,
+        keys: Mapping[str, bytes] = MappingProxyType({}),
     ) -> None:
         """Have rounds charged that the ledger lacks, which may be more than the budget holds.
 
         Args:
             lost: of one whose rho is nought only the number is used up.
-            promised, budget: of the deployment, as for `check_promise`.
+            promised, budget, keys: of the deployment, as for `check_promise`.
         """
         now_s = time.time()
         with self._engine.begin() as connection:
             round_rows.lock_charges(connection)
-            round_rows.check_promise(connection, promised, budget, {})
+            round_rows.check_promise(connection, promised, budget, keys)
             for one in lost:
                 round_rows.insert_found_round(connection, one, now_s, round_rows.LOST)
                 if one.rho:

@@ -156,7 +156,7 @@ class Seen:
         )
 
     def make_room(self) -> "Room":
-        """Return what is the same for all readings and noises: one object, as long as it is.
+        """Return what is the same for all readings and noises: one object while it is in use.
 
         The noise falls with every round of a campaign; weights, and so the room, stay the same
         where every sensor has answered as often. Nothing that is kept of a room may read the

@@ -424,6 +424,9 @@ def find_directions(operator: Floats, sigma: float, total: tuple[float, float]) 
     one more chance to be wrong. What all places have in common is left out where the total is
     known, for then it tells nothing.
 
+    Raises:
+        ValueError: more sensors than cells, and an operator that is nought.
+
     Source: a singular value decomposition of the readings that one place for all the heat
     can give, about their mean.
     """

@@ -401,8 +401,8 @@ def tighten(
 ) -> None:
     """Send the devices the limits of the deployment file: more privacy, never less.
 
-    Where as much is spent already as the file promises, no round follows until that comes back,
-    and without a window none ever: it asks first.
+    Where as much is spent already as the file promises, this ends the deployment, or halts it
+    until budget of its window is back: it asks first.
     """
     logs.log_to_stderr(logging.WARNING)
     deployment = config.load_deployment(path)
@@ -423,7 +423,8 @@ def tighten(
             what = f"asked until enough of that is {hours} h old" if hours else "asked any more"
             typer.echo(f"{over}: nothing is {what}, and devices never go back.")
             if not yes:
-                flags.ask("Send it all the same?", "nothing was sent")
+                ends = "Send it all the same?" if hours else "End this deployment, for good?"
+                flags.ask(ends, "nothing was sent")
 
         def record(unsent: bool) -> None:
             after = {

@@ -62,7 +62,7 @@ def ledger(
         bool,
         typer.Option(
             "--end-promise",
-            help="End the promise that was charged here, so that this file may make another.",
+            help="End the promise that this file made, so that a new folder may make another.",
         ),
     ] = False,
     yes: flags.Yes = False,
@@ -245,7 +245,7 @@ def charge_lost_rounds(path: Path, number: int, say: Callable[[str], None]) -> N
             for one in steps.find_lost_rounds(lack, devices)
         ]
         budget = compute_budget_rho(plan.guarantee, deployment.privacy.readings)
-        store.charge_lost_rounds(lost, promised, budget)
+        store.charge_lost_rounds(lost, promised, budget, devices.key_ids)
     unit, sum_of = find_unit(plan.guarantee), sum((one.rho for one in lost), nothing)
     say(
         f"Charged, for {len(lost)} rounds that were lost, up to round {number}: "

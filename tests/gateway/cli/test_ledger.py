@@ -269,16 +269,21 @@ def test_what_a_round_cost_is_told_in_the_unit_of_its_own_promise(
     In the unit of the next it were 0.35: the same rho, and half of what was given away. And what
     two promises cost is not added up, be they alike.
     """
-    end = "ledger", "--config", square, "--end-promise", "--yes"
+    here = square
     for number, (was, wished) in ((4, ("7", "14")), (5, ("14", "7"))):
-        assert heatveil(*end).status == 0
-        square.write_text(square.read_text().replace(f'"{was}/1"', f'"{wished}/1"'))
-        ask_rounds(square, number)
-    said = heatveil("ledger", "--config", square).out
+        assert heatveil("ledger", "--config", here, "--end-promise", "--yes").status == 0
+        text = here.read_text().replace(f'"{was}/1"', f'"{wished}/1"')
+        here = tmp_path / str(number) / "site.toml"
+        here.parent.mkdir()
+        place = tmp_path / "heatveil.sqlite"
+        here.write_text(re.sub("(?m)^database = .*", f'database = "{place}"', text))
+        assert heatveil("enrol", "--config", here).status == 0
+        ask_rounds(here, number)
+    said = heatveil("ledger", "--config", here).out
     out = tmp_path / "ledger.jsonl"
-    words = ("export", "--config", square, "--out", out, "--what", "ledger")
+    words = ("export", "--config", here, "--out", out, "--what", "ledger")
     assert heatveil(*words).status == 0
-    with open_reader(config.load_deployment(square)) as reader:
+    with open_reader(config.load_deployment(here)) as reader:
         parts, units = Parts(reader=reader), reader.read_units()
         rounds = operations.rounds(parts, Paged()).rounds
         charges = operations.ledger(parts, Paged()).charges
@@ -295,8 +300,9 @@ def test_what_a_round_cost_is_told_in_the_unit_of_its_own_promise(
     assert exported == ["7/10"] * 3 + ["7/5", "7/10"]
     for told in (rounds, charges):
         assert [one.rho.epsilon for one in told] == ["7/10", "7/5"] + ["7/10"] * 3
-    assert heatveil(*end).status == 0  # which closes round 5
-    assert heatveil("report", "--config", square, "--out", tmp_path / "day.html").status == 0
+    # Which closes round 5.
+    assert heatveil("ledger", "--config", here, "--end-promise", "--yes").status == 0
+    assert heatveil("report", "--config", here, "--out", tmp_path / "day.html").status == 0
     day = (tmp_path / "day.html").read_text()
     assert "<dd>epsilon 2.1 and epsilon 1.4 and epsilon 0.7</dd>" in day
 

@@ -80,6 +80,12 @@ def test_what_can_just_be_kept_is_planned() -> None:
     assert deployment(**days, store={"keep_days": 2}).kept_days[0] == 2
     with pytest.raises(ValueError, match="Keep for longer"):
         deployment(**days, store={"keep_days": 1.7})
+    with pytest.raises(ValueError, match="than the 4.125 days"):  # the last 100, hour by hour
+        deployment(privacy={"readings": 100}, store={"keep_days": 4})
+    rare = {"rounds": {"every_s": 2 * 86_400, "hours": "08:00-18:00"}}
+    seldom = {"privacy": {"window_h": 168, "readings": 5}}
+    with pytest.raises(ValueError, match="than the 8 days"):  # a day without one in between
+        deployment(**rare, **seldom, store={"keep_days": 7.5})
 
 
 @pytest.mark.parametrize("of", ["thermal", "disk"])
