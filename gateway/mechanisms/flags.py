@@ -146,7 +146,13 @@ def parse_query(mechanism: Mechanism, settings: Iterable[str] = (), **given: Any
             asked[name] = (columns,) if rows == 1 else (columns, rows)
         else:
             asked[name] = parse_value(name, text, flag, mechanism)
-    return make_query_from_fields(mechanism, {**asked, **parse_settings(settings, mechanism)})
+    more = parse_settings(settings, mechanism)
+    for name in mechanism.abouts.keys() & more:
+        if given.get(flag := mechanism.abouts[name].flag or "") is not None:
+            raise OperatorFault(
+                f"--{flag} and --set {name} are one setting, and both were given. Leave one out"
+            )
+    return make_query_from_fields(mechanism, {**asked, **more})
 
 
 def make_query_from_fields(mechanism: Mechanism, asked: Mapping[str, Any]) -> Any:

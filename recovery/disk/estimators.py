@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import pdtrik
+from scipy.special import chdtrc, pdtrik
 
 from ..distance import wasserstein2
 from ..sequence import uniforms
@@ -146,16 +146,25 @@ def measure_misfit(channel: Channel, counts: Floats, law: Floats) -> float:
 #     said = geometric mean of W2(its map, the users' shares) over both, some times each
 #
 # Source: Efron and Tibshirani 1993, Chapter 6, the parametric bootstrap.
+#
+# Where the answers are as good as those of people who are everywhere alike, both maps are noise,
+# and whatever they expect of themselves is too little: nothing is said then.
 
 
 _REPETITIONS = 2
 _SIDE_MAX = 32  # above, W2 is of sums over squares of cells: it takes minutes else
+# Waves across the room, by which a crowd is told from an even one, and how seldom an even one is
+# taken for another.
+_WAVES = (0, 1), (1, 0), (1, 1), (0, 2), (2, 0)
+_EVEN_PASSES = 0.01
 
 
 def estimate_w2(
     name: str, channel: Channel, counts: ArrayLike, epsilon: float, mass: ArrayLike
 ) -> float | None:
-    """Return about how far a map is from the truth: W2, in longer sides; None where nobody is.
+    """Return about how far a map is from the truth: W2, in longer sides.
+
+    None where nobody is, or the answers do not tell the crowd from one that is everywhere alike.
 
     Args:
         name: the estimator that drew it.
@@ -163,7 +172,7 @@ def estimate_w2(
     """
     seen = check_counts(channel, counts)
     reports = int(seen.sum())
-    if not reports:
+    if not reports or _may_be_even(channel, seen):
         return None
     rough = _estimate_em(channel, seen, epsilon).mass
     far = []
@@ -176,6 +185,24 @@ def estimate_w2(
             _measure_distance(estimate(name, channel, again, epsilon).mass, users / users.sum())
         )
     return float(np.prod(far) ** (1 / len(far)))
+
+
+def _may_be_even(channel: Channel, seen: Floats) -> bool:
+    """Return whether people who are everywhere alike would give such answers, on the whole.
+
+    Source: Neyman 1937, the smooth test: a chi-square of the longest waves alone.
+    """
+    law = channel.forward(np.full((channel.rows, channel.columns), 1.0))[channel.support]
+    expected = law * (seen.sum() / law.sum())
+    down, across = ((np.arange(size) + 0.5) / size for size in channel.support.shape)
+    waves = [
+        np.outer(np.cos(np.pi * k * down), np.cos(np.pi * m * across))[channel.support]
+        for k, m in ((0, 0), *_WAVES)
+        if k < len(down) and m < len(across)
+    ]
+    basis, _ = np.linalg.qr(np.sqrt(expected)[:, None] * np.stack(waves, axis=1))
+    told = basis[:, 1:].T @ ((seen[channel.support] - expected) / np.sqrt(expected))
+    return bool(chdtrc(len(told), float(told @ told)) > _EVEN_PASSES)
 
 
 def _measure_distance(drawn: Floats, truth: Floats) -> float:

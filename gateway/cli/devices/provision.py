@@ -173,8 +173,10 @@ def check_before_provisioning(
     """Check what the deployment alone decides, before anything is compiled or a board is asked.
 
     Raises:
-        OperatorFault: the broker is none for a board, or there is no such place in the room.
+        OperatorFault: the broker is none for a board, there is no such place in the room, or it
+            can be nobody's name.
     """
+    enrol.check_may_be_named(name)
     deployment = config.load_deployment(path)
     provisioning.check_broker_host(board, deployment.mqtt.host)
     if find_board_file(path, name, out or path.parent / f"{name}.device.json") is None:

@@ -320,6 +320,15 @@ def check_name_is_free(name: str, devices: Devices, gateway: str | None) -> None
             "Choose another name; to give an enrolled device new keys, run heatveil device rotate "
             f"{name} --keys"
         )
+    check_may_be_named(name)
+
+
+def check_may_be_named(name: str) -> None:
+    """Check that a device may have such a name, be it free or not.
+
+    Raises:
+        OperatorFault: it may not.
+    """
     if not _may_be_named(name):
         raise OperatorFault(
             f"{name!r} cannot be a device's name; it becomes part of topics and file names, so it "

@@ -161,6 +161,13 @@ def settime():
 """
 
 
+def _is_stand_in(folder: Path) -> bool:
+    """Return whether a folder holds a stand-in's firmware, so all of it is that board's."""
+    with suppress(OSError):
+        return (folder / "machine.py").read_text("utf-8", "replace").startswith(MACHINE[:40])
+    return False
+
+
 def make_stand_in_firmware(chip: bytes) -> dict[str, str]:
     """Return the modules by their path; chip: what the board says as its unique id."""
     return {
@@ -436,11 +443,16 @@ def open_board(address: str, lives: bool = False, fresh: bool = True) -> Board:
         fresh: a stand-in's folder that is not there is made.
 
     Raises:
-        OperatorFault: what speaks to it is not installed, or there is no such folder.
+        OperatorFault: what speaks to it is not installed, or the folder is not there, or another.
     """
     if not address.startswith(FOLDER):
         return RemoteBoard(address)
     folder = Path(address.removeprefix(FOLDER))
+    if folder.is_dir() and any(folder.iterdir()) and not _is_stand_in(folder):
+        raise OperatorFault(
+            f"{address} is no stand-in for a board but a folder with other files in it, which "
+            "would be replaced by a board's. Name a folder that is empty, or that is not there yet"
+        )
     places = os.pathsep.join([os.environ.get("PATH", ""), str(TOOLS)])
     program = shutil.which("micropython", path=places)
     if program is None:

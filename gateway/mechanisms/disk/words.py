@@ -120,6 +120,11 @@ def format_distance_lines(played: Played, numbers: Numbers) -> list[str]:
         lines.append(
             f"The map itself expects {describe_distance(grid, numbers['expected_error'])}."
         )
+    elif played.mass.size <= _EXPECTED_MAX and not getattr(played.found, "contradicted", True):
+        lines.append(
+            "The map itself cannot say: the answers may as well be of people who are everywhere "
+            "alike."
+        )
     moved, unmoved = numbers["emd_l1"], numbers["emd_l1_data_free"]
     if moved is not None and unmoved is not None:
         lines.append(

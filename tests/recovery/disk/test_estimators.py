@@ -243,6 +243,23 @@ def test_a_map_is_as_far_off_as_it_says(name: str) -> None:
     assert estimate_w2(name, channel, 0 * counts, 2.0, truth) is None
 
 
+@pytest.mark.parametrize("people", [20, 30_000])
+def test_a_map_of_an_even_crowd_does_not_say_how_far_off_it_is(people: int) -> None:
+    """Whatever it takes for people is noise; a crowd that leans to one side is told from it."""
+    channel, even = disk((6, 5)), np.full((5, 6), 1 / 30)
+    leaning = even * np.linspace(0.2, 1.8, 6)
+    said = [
+        [
+            estimate_w2("em", channel, answered(channel, truth, people, seed), 2.0, truth)
+            for seed in range(6)
+        ]
+        for truth in (even, leaning)
+    ]
+
+    assert said[0] == [None] * 6
+    assert (said[1].count(None) < 3) == (people > 1000)
+
+
 # How badly a map fits: the chi-square of every outcome that there may be, by its chance.
 
 

@@ -197,6 +197,17 @@ def test_a_failed_block_leaves_no_folder_or_says_that_it_is_left(
     assert ("What was written to" in str(refused.value)) == told
 
 
+def test_a_folder_of_other_files_is_no_board(desk, tmp_path: Path) -> None:
+    """Its owner's main.py would be replaced by a board's."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "machine.py").write_text("mine = True")
+    with pytest.raises(OperatorFault, match="folder with other files"):
+        open_board(f"folder:{own}")
+
+    assert [file.read_text() for file in own.iterdir()] == ["mine = True"]
+
+
 BANNER = b"raw REPL; CTRL-B to exit\r\n"
 WORKER = """
 import sys
