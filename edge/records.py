@@ -20,5 +20,5 @@ Args:
     sensor: the number of the first sensor that it reads, from 0, row by row.
     values: whole numbers, one for that sensor and one for each that follows. For `thermal` they
         are grains: kelvin above the empty room, times 2**round.params[1], rounded. For the other
-        mechanisms they are one cell, (column, row), from 0.
+        mechanisms they are one cell, (column, row), from 0, of the Round's grid.
 """

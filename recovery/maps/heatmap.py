@@ -340,7 +340,8 @@ class Heatmap:
         credible: how sure the map is if sources are as the query says; None where the
             estimator has no opinion.
         certified: between what the cumulative share lies along a line, for any heat that the
-            query allows, at least as often as its level says; None where there is none.
+            query allows and that is no less than one source's (`recovery.thermal.bound_totals`),
+            at least as often as its level says; None where there is none.
         verdict: whether the readings can be, if the query is right; None where that was not
             looked at. A map whose readings contradict its query says nothing of how sure it is:
             then there is neither `credible` nor `certified`.

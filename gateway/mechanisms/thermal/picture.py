@@ -134,7 +134,7 @@ def _draw_bands(picture: Picture, panel: Axes) -> None:
     """Draw the cumulative share of the heat, and the bands around it."""
     places, credible = cell_places(picture.grid), picture.credible
     bands = (
-        (picture.certified, FAINT, 0.45, "whatever the heat may be"),
+        (picture.certified, FAINT, 0.45, "wherever the heat is"),
         (credible.band if credible else None, FOUND, 0.3, "if sources are as said"),
     )
     for band, colour, alpha, said in bands:

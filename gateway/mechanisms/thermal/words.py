@@ -12,6 +12,7 @@ from edge.core.records import Guarantee, Release
 from edge.mechanisms.thermal import params_of
 from physics.places import cell_places
 from recovery import thermal
+from recovery.estimators.record import COOLEST
 from recovery.maps.guarantee import OVER, describe_guarantee, format_ratio, round_up
 from recovery.maps.heatmap import Heatmap, Unresolved, Verdict
 from recovery.maps.sentence import Sentence, Wording, join_sentences
@@ -167,8 +168,9 @@ def list_certainty_facts(found: Heatmap) -> list[Fact]:
         places = np.asarray(cell_places(found.grid)).ravel()
         off = bound_distance(found.certified, found.mass.ravel(), places)
         line = (
-            f"It is off by at most {off:.2g} {unit}, for any heat that the query allows, wherever "
-            "it is, if heat has spread exactly as long as it says and between the walls that it "
+            f"It is off by at most {off:.2g} {unit}, wherever the heat is, if that is no less "
+            f"than one source's (intensity_min, or {COOLEST:g} of intensity_max where that is not "
+            "said) and has spread exactly as long as the query says, between the walls that it "
             f"says (at least {found.certified.level:.0%} of all readings keep to that)."
         )
         told.append(Fact("Largest error", off, unit, line))
