@@ -66,10 +66,10 @@ def check_links(deployment: Deployment, connect: bool) -> Iterator[Finding]:
     if connect:
         yield from _judge_broker_login(deployment.mqtt, deployment.site.name)
     elif is_loopback(deployment.mqtt.host):
-        yield from _judge_tls_listener(deployment.mqtt)
+        yield from _find_foreign_listener(deployment.mqtt)
 
 
-def _judge_tls_listener(broker: Mqtt) -> Iterable[Finding]:
+def _find_foreign_listener(broker: Mqtt) -> Iterable[Finding]:
     """Yield a fault where another program than the broker has its port on this machine.
 
     In the clear it would have to be spoken to, and where nobody answers it may start later:

@@ -168,13 +168,13 @@ def make_romfs_image(files: Mapping[str, bytes]) -> bytes:
             there = there.setdefault(folder, {})
         there[name] = data
     body = _pack_tree(tree)
-    return MAGIC + _pack_number(len(body)) + body
+    return MAGIC + _pack_varint(len(body)) + body
 
 
 def _pack_tree(tree: dict[str, Any]) -> bytes:
     whole = b""
     for name, held in sorted(tree.items()):
-        head = _pack_number(len(name.encode())) + name.encode()
+        head = _pack_varint(len(name.encode())) + name.encode()
         if isinstance(held, bytes):
             whole += _record(FILE, head + _record(DATA, held))
         else:
@@ -183,10 +183,10 @@ def _pack_tree(tree: dict[str, Any]) -> bytes:
 
 
 def _record(kind: int, payload: bytes) -> bytes:
-    return _pack_number(kind) + _pack_number(len(payload)) + payload
+    return _pack_varint(kind) + _pack_varint(len(payload)) + payload
 
 
-def _pack_number(value: int) -> bytes:
+def _pack_varint(value: int) -> bytes:
     groups = [value & 127]
     while value := value >> 7:
         groups.append(value & 127 | 128)

@@ -123,7 +123,10 @@ def list_causes(room: Room) -> tuple[Cause, ...]:
         found.append(Cause(f"heater {nth + 1}", replace(room, heaters=heaters)))
     for name, side in room.sides.items():
         if side.u_w_per_m2k > 0 and not is_outdoors(room, side.outside_c):
-            sides = {**room.sides, name: side._replace(outside_c=_warm_course(side.outside_c))}
+            sides = {
+                **room.sides,
+                name: side._replace(outside_c=_shift_course_next_door(side.outside_c)),
+            }
             found.append(Cause(f"beyond {name}", replace(room, sides=sides), passes=True))
     supply = tuple((at_s, value + _SUPPLY_K) for at_s, value in air.supply_c)
     for what, other in (
@@ -147,7 +150,7 @@ def _list_outside_courses(room: Room) -> list[Course]:
     return sides + [window.outside_c for window in room.windows]
 
 
-def _warm_course(course: Course) -> Course:
+def _shift_course_next_door(course: Course) -> Course:
     return tuple((at_s, value + _NEXT_DOOR_K) for at_s, value in course)
 
 

@@ -33,7 +33,7 @@ def forge_round(round: Round, rng: Any, newest: int) -> Round:
         if kind == 0:
             params, promise = _change_epsilon(params, promise, rng)
         elif kind == 1:
-            params[2] += (rng.below(3) - 1) * _draw_step(1 + params[2] // 8, rng)
+            params[2] += (rng.below(3) - 1) * _draw_excess(1 + params[2] // 8, rng)
         elif kind == 2:
             params[1] = (0, -params[1], params[1] - 1, params[1] // 2, params[1] + 1)[rng.below(5)]
         elif kind == 3 and len(params) > _HEAD:  # a count of the octant, or a weight
@@ -66,7 +66,7 @@ def forge_round(round: Round, rng: Any, newest: int) -> Round:
     )
 
 
-def _draw_step(most: int, rng: Any) -> int:
+def _draw_excess(most: int, rng: Any) -> int:
     """Return 1, which is next to what is allowed, as often as any number up to the most."""
     return 1 + rng.below(most) * rng.below(2)
 

@@ -386,9 +386,9 @@ def scan_spreads(room: Room, cells: tuple[int, ...]) -> Felt:
     for more in range(_ROUNDS):
         best = rows.max(axis=0, initial=0.0)
         for spread in spreads[len(rows) :]:
-            row = _bound_row(room, spread, cells)
+            row = _bound_responses(room, spread, cells)
             if row is None or (row > best).any():
-                row = _compute_row(room.operator(spread), room.grid.shape, cells, best)
+                row = _compute_responses(room.operator(spread), room.grid.shape, cells, best)
             rows, best = np.vstack([rows, row]), np.maximum(best, row)
         order = np.argsort(spreads)
         spreads, rows = spreads[order], rows[order]
@@ -438,7 +438,7 @@ def _list_rungs(room: Room) -> Floats:
     return np.asarray(room.spread_m2 * _RUNG ** np.arange(rungs + 1.0))
 
 
-def _bound_row(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | None:
+def _bound_responses(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats | None:
     """Return what a row is at the most, without an operator; None in a small room.
 
     Between walls along a line there is none either. Without, where sensors stand h apart or more,
@@ -454,7 +454,7 @@ def _bound_row(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats |
     if entries <= _LARGE:
         return None
     if min(room.grid.shape) > 1:
-        return _bound_row_in_plane(room, spread_m2, cells)
+        return _bound_responses_in_plane(room, spread_m2, cells)
     if room.walls != "none":
         return None
     apart = float(np.diff(sensor_places(room.sensors, room.grid)).min(initial=math.inf))
@@ -467,7 +467,7 @@ def _bound_row(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats |
     return np.asarray(np.sqrt(squares) * (1 + 1e-9))
 
 
-def _bound_row_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats:
+def _bound_responses_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) -> Floats:
     """Return the same where sensors are a lattice: what they feel is a product, axis by axis.
 
     Exact but for oblique moves, which change at most what their two parts do.
@@ -499,7 +499,7 @@ def _bound_row_in_plane(room: Room, spread_m2: float, cells: tuple[int, ...]) ->
     return row * (1 + 1e-9)
 
 
-def _compute_row(
+def _compute_responses(
     operator: Floats, shape: tuple[int, int], cells: tuple[int, ...], best: Floats
 ) -> Floats:
     """Return what moves up to each distance change, and in the end what presence does."""
@@ -600,7 +600,7 @@ def bound_worst_squares(room: Room, cells: tuple[int, ...], grains: Grains) -> l
     def count(low: float, high: float, wanted: NDArray[np.bool_]) -> Floats:
         # The high one first: it is the one that the next stretch below this does not need.
         other, one = (here if point == stated else away(point) for point in (high, low))
-        return _compute_squares(room, one, other, high - low, cells, wanted, grains)
+        return _square_changes(room, one, other, high - low, cells, wanted, grains)
 
     # What is found somewhere is not too large, and what is answered not too small.
     found = count(stated, stated, np.ones(len(cells), dtype=bool))
@@ -647,7 +647,7 @@ def _yield_stretches(room: Room, cells: tuple[int, ...], grains: Grains) -> Iter
         yield Stretch(-float(bound.max()), logs[nth], logs[nth + 1], False, bound)
 
 
-def _compute_squares(
+def _square_changes(
     room: Room,
     one: Floats,
     other: Floats,
@@ -675,7 +675,7 @@ def _compute_squares(
         if most is None and squares.any():
             # Of a move |a - b| <= max(a, b), so its squares are those of both places together, but
             # for the smaller on each sensor, which is a rounded nought at the least.
-            alone = _find_greatest_square(room, one, other, (PRESENCE,), 0, count)
+            alone = _find_greatest_squared_change(room, one, other, (PRESENCE,), 0, count)
             least = count(np.zeros((1, 1)))[0, 0]
             most = 2 * alone - len(one) * least**2
             most = most if alone < 2**53 else math.inf  # what is no whole number bounds nothing
@@ -683,12 +683,12 @@ def _compute_squares(
             squares[nth] = 0.0 if one is other else most
             continue
         squares[nth] = make_whole_square(
-            _find_greatest_square(room, one, other, cells, int(nth), count)
+            _find_greatest_squared_change(room, one, other, cells, int(nth), count)
         )
     return squares
 
 
-def _find_greatest_square(
+def _find_greatest_squared_change(
     room: Room,
     one: Floats,
     other: Floats,

@@ -70,7 +70,7 @@ def _estimate_by_tree(
     noisy: list[Floats] = []
     variances: list[float] = []
     for level, weight in enumerate(weights):
-        sums = _sum_squares(padded, branches**level)
+        sums = _sum_blocks(padded, branches**level)
         if not weight:  # of the whole, which is known
             noisy.append(np.array([[float(crowd.users * crowd.units)]]))
             variances.append(0.0)
@@ -97,7 +97,7 @@ def make_consistent(noisy: Sequence[Floats], variances: Sequence[float], branche
     # Upwards: what a square is by itself and all below, and how much that varies.
     best, varying = [noisy[-1]], [variances[-1]]
     for own, variance in zip(reversed(noisy[:-1]), reversed(variances[:-1]), strict=True):
-        below = _sum_squares(best[-1], len(own))
+        below = _sum_blocks(best[-1], len(own))
         spread = branches**2 * varying[-1]
         weight = spread / (spread + variance)
         best.append(weight * own + (1 - weight) * below)
@@ -105,12 +105,12 @@ def make_consistent(noisy: Sequence[Floats], variances: Sequence[float], branche
     # Downwards: what a parent has more than its children is theirs, evenly.
     found = best[-1]
     for own in reversed(best[:-1]):
-        left = (found - _sum_squares(own, len(found))) / branches**2
+        left = (found - _sum_blocks(own, len(found))) / branches**2
         found = own + np.repeat(np.repeat(left, branches, axis=0), branches, axis=1)
     return found
 
 
-def _sum_squares(values: Any, side: int) -> Any:
+def _sum_blocks(values: Any, side: int) -> Any:
     """Return the sums of side x side equal squares."""
     size = len(values) // side
     return values.reshape(side, size, side, size).sum(axis=(1, 3))

@@ -113,7 +113,7 @@ def choose_next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     left = Fraction(*query.epsilon) - _sum_spent(releases)
     if not releases:
         squares = choose_first_squares(query)
-        return _price_step(query, squares, left, _bound_rounds(query) == 1)
+        return _plan_step(query, squares, left, _bound_rounds(query) == 1)
     _check(query, releases)
     if left <= 0:
         return None
@@ -121,14 +121,14 @@ def choose_next_step(query: Query, releases: Sequence[Release]) -> Step | None:
     squares = grow_squares(query, releases) if releases[-1].reports else before
     grows = squares != before or not releases[-1].reports
     last = not grows or len(releases) + 1 >= _bound_rounds(query)
-    return _price_step(query, squares, left, last)
+    return _plan_step(query, squares, left, last)
 
 
 def _sum_spent(releases: Sequence[Release]) -> Fraction:
     return sum((epsilon_of(release.round) for release in releases), Fraction(0))
 
 
-def _price_step(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
+def _plan_step(query: Query, squares: tuple[int, ...], left: Fraction, last: bool) -> Step:
     wanted = choose_epsilon(query, squares)
     if last or left < query.reserve * wanted:
         return Step(squares, left, True)

@@ -170,8 +170,8 @@ def refine_pairs(
         moved: (pairs,), how much goes from block to block.
         p, q: (rows, columns), the masses of the cells; only cells with mass are paired.
     """
-    here, mass_here = _list_block_cells(leaving, p)
-    there, mass_there = _list_block_cells(arriving, q)
+    here, mass_here = _split_blocks(leaving, p)
+    there, mass_there = _split_blocks(arriving, q)
     share_here = moved[:, None] * mass_here / mass_here.sum(axis=1, keepdims=True)
     share_there = mass_there / mass_there.sum(axis=1, keepdims=True)
     both = (mass_here > 0)[:, :, None] & (mass_there > 0)[:, None, :]
@@ -179,7 +179,7 @@ def refine_pairs(
     return here[pair, i], there[pair, j], share_here[pair, i] * share_there[pair, j]
 
 
-def _list_block_cells(blocks: Places, mass: Floats) -> tuple[Places, Floats]:
+def _split_blocks(blocks: Places, mass: Floats) -> tuple[Places, Floats]:
     """Return the four cells of each block, (blocks, 4), and their masses, 0 outside the map."""
     rows, columns = mass.shape
     y, x = np.divmod(blocks, (columns + 1) // 2)

@@ -217,7 +217,7 @@ def find_finer_step(query: Query) -> tuple[Fraction, Fraction] | None:
     for _ in range(_TRIES if query.step is not None else 0):
         if finer.step is not None:
             finer = replace(finer, step=finer.step / 2, behind=finer.behind / 2)
-        if _is_sighted(finer):
+        if _tells_places(finer):
             return None if finer.step is None else (finer.step, finer.behind)
     return None
 
@@ -230,12 +230,12 @@ def find_larger_epsilon(query: Query) -> Ratio | None:
         asked = reduce_ratio((num, den))
         if max(asked) >= 2**63:
             break
-        if _is_sighted(replace(query, epsilon=asked)):
+        if _tells_places(replace(query, epsilon=asked)):
             return asked
     return None
 
 
-def _is_sighted(query: Query) -> bool:
+def _tells_places(query: Query) -> bool:
     try:
         return not measure_converter(query).blinds
     except ValueError:  # what cannot be had is no advice

@@ -176,7 +176,7 @@ def accountant_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     )
     for name, ours, other, cases in answers:
         yield from claim_accountant(
-            name, _compute_pairs(ours, other, cases), lower=ours is zcdp_rho
+            name, _compare_on_cases(ours, other, cases), lower=ours is zcdp_rho
         )
     yield claim_formula_refused([(float(e), float(d)) for e, d in grid])
     yield claim_ledger_sum(effort)
@@ -275,7 +275,7 @@ def claim_device_price(effort: Effort) -> Claim:
     return claim_none(sentence, wrong, samples=tries)
 
 
-def _compute_pairs(
+def _compare_on_cases(
     ours: Callable[..., Any], other: Callable[..., Decimal], cases: list[tuple[Any, Any]]
 ) -> list[Pair]:
     return [

@@ -84,7 +84,7 @@ def walks_claims(mechanism: None, effort: Effort) -> Iterator[Claim]:
     ratios = []
     for nth, room in enumerate(islice(draw_rooms(world), effort.pick(3, 100))):
         made = compute_day_response(
-            room, _compute_cell_m(room), [room.day.until_s], through_walls=nth % 3 == 1
+            room, _convert_cell_to_m(room), [room.day.until_s], through_walls=nth % 3 == 1
         )
         found = find_clearest_paths(room, made, room.day.until_s, starts, world)
         ratios.append(found.joint)
@@ -394,7 +394,7 @@ def draw_rooms(world: np.random.Generator) -> Iterator[Room]:
             yield replace(room, thermometers=(Thermometers("ds18b20", held),))
 
 
-def _compute_cell_m(room: Room) -> float:
+def _convert_cell_to_m(room: Room) -> float:
     return room.cell_mm / 1000
 
 

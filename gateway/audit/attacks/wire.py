@@ -258,14 +258,14 @@ def rounds_claims(mechanism: Any, effort: Effort) -> Iterator[Claim]:
     rooms = list_plans(mechanism)
     for room in rooms if len(rooms) < 4 else (*rooms[:2], *rooms[-2:]):
         root = effort.root("forged", room.name)
-        yield from _claim_rounds(room.name, room.round, mechanism.subject, root, effort)
+        yield from _claim_forged_rounds(room.name, room.round, mechanism.subject, root, effort)
         yield from _claim_stale_rounds(room.name, room.round, root)
         yield from suited_claims(room.name, room.round, root)
     yield _claim_repeat_answers(room.round, root)
     yield from _claim_meta(room.round, root)
 
 
-def _claim_rounds(
+def _claim_forged_rounds(
     name: str, round: Any, subject: Any, root: bytes, effort: Effort
 ) -> Iterator[Claim]:
     rng, tries = effort.tape("rounds", name), effort.pick(1200, 30_000)

@@ -270,6 +270,8 @@ def grant(
     """Write the keys of some boots of a device: they open those and no other."""
     keys_path = _hold(path, keys)
     wanted, (deployment, devices) = parse_boots(epochs), _load_site_devices(path)
+    for name in names:
+        _check_not_sealed(name, devices)  # whose keys are in no file that there is to be read
     chains = _read_owner_chains(keys_path, devices)
     given: dict[str, BootKeys] = {}
     for name in names:
@@ -349,13 +351,17 @@ def _read_owner_chains(path: Path, devices: Devices) -> dict[str, KeyChain]:
     return {name: held for name, held in ring.held.items() if isinstance(held, KeyChain)}
 
 
-def _choose(name: str, chains: Mapping[str, KeyChain], devices: Devices, path: Path) -> KeyChain:
+def _check_not_sealed(name: str, devices: Devices) -> None:
     device = devices.by_name.get(name)
     if device is not None and device.mode == "sealed":
         raise OperatorFault(
             f"--device {name} was enrolled as sealed; only the noise of a device enrolled as "
             "keyholder can be taken off. Name another device"
         )
+
+
+def _choose(name: str, chains: Mapping[str, KeyChain], devices: Devices, path: Path) -> KeyChain:
+    _check_not_sealed(name, devices)
     if name not in chains:
         raise OperatorFault(
             f"the key file {path} has no key of --device {name}, and there is no other copy; "

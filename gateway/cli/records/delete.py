@@ -101,7 +101,7 @@ def delete(
         typer.echo("Deleted.")
         for line in _describe_remaining_copies(place, path, site):
             typer.echo(line)
-        if keys := [str(one) for one in _list_site_key_paths(deployment, path) if one.exists()]:
+        if keys := [str(one) for one in _yield_secret_paths(deployment, path) if one.exists()]:
             typer.echo(
                 f"Keys and passwords stay: {', '.join(keys)}. With them devices report as before, "
                 "to a ledger that is begun anew; remove them where the site is given up."
@@ -212,7 +212,7 @@ def _describe_remaining_copies(place: Place, file: Path, site: str) -> Iterable[
         yield f"Exports here: {', '.join(str(one).removesuffix(PROMISE) for one in promises)}"
 
 
-def _list_site_key_paths(deployment: Deployment, path: Path) -> Iterable[Path]:
+def _yield_secret_paths(deployment: Deployment, path: Path) -> Iterable[Path]:
     """Yield where keys of a site may lie on this machine."""
     yield from (deployment.site.devices, deployment.site.devices.with_name(roster.FILE))
     names = "secrets.json", budgets.STATE, "keyholder.json", "broker"

@@ -132,10 +132,10 @@ def read_map_rows(
         body = reader.read_map(row.number)
         if body is None:
             continue
-        lines = _make_list_of_lines(body["mass"])
+        lines = _wrap_single_line(body["mass"])
         if earth is not None:
             _check_grid(_read_asked(reader, row)[3], earth, row)
-        sds = _make_list_of_lines(body.get("sd")) or [[None] * len(line) for line in lines]
+        sds = _wrap_single_line(body.get("sd")) or [[None] * len(line) for line in lines]
         yield [
             (
                 *(row.number, row.opened_s, i, j, float(share), *([sds[i][j]] * sure)),
@@ -157,7 +157,7 @@ def _check_grid(asked: list[int], earth: EarthGrid, row: RoundRow) -> None:
         )
 
 
-def _make_list_of_lines(values: Any) -> Any:
+def _wrap_single_line(values: Any) -> Any:
     if not values:
         return []
     return values if isinstance(values[0], list) else [values]

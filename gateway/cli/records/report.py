@@ -172,7 +172,7 @@ def _format_day_page(
         f"<dl>{_format_summary(seen, reader)}</dl>"
         f"<h2>Maps{some}</h2>{_describe_colour_scale(seen, most)}{HATCH}"
         f'<div class="maps">{maps}</div><h2>Rounds</h2>'
-        f"{_format_table(('Ended', 'Round', 'Answered', 'Map'), _list_round_cells(seen))}"
+        f"{_format_table(('Ended', 'Round', 'Answered', 'Map'), _yield_round_rows(seen))}"
         f"{_format_device_faults(reader.list_devices(enrolled), seen[-1].round, mechanism.reads)}"
         f"{_format_promises(seen, mechanism, query)}"
         "</body></html>\n"
@@ -222,7 +222,7 @@ def _format_clock_time(round: RoundRow) -> str:
     return f"{_make_local_time(round.closed_s or round.opened_s):%H:%M}"
 
 
-def _list_round_cells(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
+def _yield_round_rows(seen: Sequence[RoundOfDay]) -> Iterator[Sequence[str]]:
     for one in seen:
         result = "drawn" if isinstance(one.found, Heatmap) else "none"
         if one.body is not None and one.body["why"] != "optimal":

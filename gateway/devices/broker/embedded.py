@@ -164,11 +164,7 @@ def run_broker(kind: str = "auto") -> Iterator[BrokerAddress]:
             "mosquitto was asked for and is not on this machine; it carries the messages between "
             "sensors and gateway. Install it (apt install mosquitto) or use amqtt"
         )
-    with (
-        _run_mosquitto(program)
-        if kind == "mosquitto" and program
-        else _run_amqtt_on_free_port() as port
-    ):
+    with _run_mosquitto(program) if kind == "mosquitto" and program else _run_amqtt() as port:
         yield BrokerAddress(LOOPBACK, port, kind)
 
 
@@ -213,7 +209,7 @@ def _wait_until_listening(port: int, child: subprocess.Popen[bytes], said: int) 
 
 
 @contextmanager
-def _run_amqtt_on_free_port() -> Iterator[int]:
+def _run_amqtt() -> Iterator[int]:
     port = find_free_port()
     with run_amqtt(LOOPBACK, port):
         yield port

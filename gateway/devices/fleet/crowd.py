@@ -187,7 +187,7 @@ class DeviceLife:
         client = Line(
             self.name,
             self._said,
-            self._note_link,
+            self._handle_link_change,
             broker.host,
             broker.port,
             access.make_client_id(broker, f"heatveil-{who.site}-{self.name}"),
@@ -225,7 +225,7 @@ class DeviceLife:
         """Say goodbye and disconnect; what waits for its tick stays unsent."""
         if self._tasks and not self.dead:
             await cancel_tasks(self._tasks[0])
-            await self._say_farewell_and_stop()
+            await self._leave()
             await cancel_tasks(self._tasks[1])
 
     def count_frames(self) -> FrameCounts:
@@ -243,11 +243,11 @@ class DeviceLife:
         name = f"heatveil-{self._identity.site}-{self.name}"
         return describe_link_trouble(self._broker, name, self._ground.door, why).trouble
 
-    def _note_link(self, up: bool) -> None:
+    def _handle_link_change(self, up: bool) -> None:
         self.up = up
         self._ground.turned(self.name, up)
 
-    async def _say_farewell_and_stop(self) -> None:
+    async def _leave(self) -> None:
         if self._client is not None and self._client.connected:
             where = wire.topic(self._identity.site, self.name, "state")
             with suppress(asyncio.TimeoutError):
@@ -295,7 +295,7 @@ class Crowd:
         self._losses: dict[str, list[float]] = {}
         self._told, self._boot, self._closing = False, boot, False
         door = None if broker.insecure else Entrance(broker)
-        ground = FleetContext(broker, door, fleet, spools, SharedState(), self._note_link)
+        ground = FleetContext(broker, door, fleet, spools, SharedState(), self._handle_link_change)
         self.lives: dict[str, DeviceLife] = {}
         for name in fleet.names:
             own = (
@@ -384,7 +384,7 @@ class Crowd:
         for one in wait(done).done:
             one.result()
 
-    def _note_link(self, name: str, up: bool) -> None:
+    def _handle_link_change(self, name: str, up: bool) -> None:
         """Note whose link is up; on the device's own thread."""
         if up:
             self.up.add(name)

@@ -362,16 +362,16 @@ def _measure_frame_bytes(plan: DevicePlan) -> int:
 
 def _pack(plan: DevicePlan, payload: list[int], bits: int) -> bytes:
     report = Report(bytes(4), plan.name, 70_000, 70_000, payload)
-    return bytes(wire.pack_report(report, KEY, _format_topic(plan, "data"), bits))
+    return bytes(wire.pack_report(report, KEY, _make_topic(plan, "data"), bits))
 
 
-def _format_topic(plan: DevicePlan, what: str) -> str:
+def _make_topic(plan: DevicePlan, what: str) -> str:
     return str(wire.topic(plan.site, plan.name, what))
 
 
 def _estimate_bytes_sent(plan: DevicePlan, frame: int) -> BytesSent:
     # The topic's length; the packet's number
-    inside = 2 + len(_format_topic(plan, "data")) + 2 + frame
+    inside = 2 + len(_make_topic(plan, "data")) + 2 + frame
     packet = 1 + (1 if inside < 128 else 2 if inside < 16_384 else 3) + inside
     around = plan.get_figure("segment_b") + plan.get_figure("record_b")
     # The frame and the broker's word on it; the Round; the gateway's receipt and our word.

@@ -250,19 +250,22 @@ def check_no_other_budget(board: Board, name: str, otherwise: str) -> None:
     Raises:
         OperatorFault: it does.
     """
+    if who := _find_other_device(board, name):
+        raise OperatorFault(
+            f"{board.where} holds the budget of {who}, the only record of what that device spent; "
+            f"overwriting it would end that device for good. {otherwise}"
+        )
+
+
+def _find_other_device(board: Board, name: str) -> str:
+    """Return whose budget a board holds; "" where it is nobody's, or this one's of former keys."""
     if not _has_slots(board):
-        return
+        return ""
     try:
-        there = state.read_board_state(board)
+        there = state.read_board_state(board).name
     except BoardFault:
-        there = None
-    if there is not None and there.name == name:
-        return  # its own, under keys that are no more
-    who = there.name if there is not None and there.name else "a device that cannot be read"
-    raise OperatorFault(
-        f"{board.where} holds the budget of {who}, the only record of what that device spent; "
-        f"overwriting it would end that device for good. {otherwise}"
-    )
+        there = ""
+    return "" if there == name else there or "a device that cannot be read"
 
 
 def _has_slots(board: Board) -> bool:
@@ -387,6 +390,8 @@ def provision_board(board: Board, kit: Kit, say: Say) -> tuple[state.BoardState,
             files, why = modules.choose_modules(board, found, own)
         modules.check_board_loads(board, found, files)
         held = _bind(board, kit, own, found)
+        if kit.otherwise is None and (ended := _find_other_device(board, held.identity.name)):
+            say(f"ended        {ended}: its keys are worth nothing now. Remove it from the fleet")
         there = releases.read_update_settings(board, held.identity.key_id)
         if kit.owner is not None:
             modules.check_heap_for_releases(board, found)
@@ -422,7 +427,7 @@ def provision_board(board: Board, kit: Kit, say: Say) -> tuple[state.BoardState,
     config = settings.make_board_config(held, own | {"tick_ms": tick_ms})
     here = f"its sensor took {took.sensor_ms} ms here, three slots {took.slots_ms}" if took else ""
     say(f"tick         {tick_ms} ms; {here or 'as reckoned, nothing was measured'}")
-    held = _bring_budget_slots(board, held, say)
+    held = _ensure_budget_slots(board, held, say)
     replace_file(board, bundle.CONFIG, config)
     say(f"config       {bundle.CONFIG}, read back")
     releases.remove_releases(board)  # what is on its flash now is what starts
@@ -472,7 +477,7 @@ def _bind(board: Board, kit: Kit, own: dict[str, Any], found: Interpreter) -> Bo
     return boardfile.bind_to_chip(kit.held, found.chip, kit.marks)
 
 
-def _bring_budget_slots(board: Board, held: BoardFile, say: Say) -> BoardFile:
+def _ensure_budget_slots(board: Board, held: BoardFile, say: Say) -> BoardFile:
     """Bring the slots to be there, once in the life of a key."""
     names, place, found = list_files(board, bundle.FOLDER), Ram(), []
     for i, path in enumerate(bundle.SLOTS):

@@ -298,7 +298,7 @@ def _tell_first_frame(ear: Listener, deployment: Deployment, who: Identity, say:
     if heard.frame is not None:
         found = heard.frame
         say(f"first frame  {found.bytes} bytes of boot {found.epoch}, and its MAC is right")
-        _tell_frame_fates(ear, deployment, who, every_s, say)
+        _follow_frames(ear, deployment, who, every_s, say)
         return
     if heard.forged:
         raise OperatorFault(
@@ -324,7 +324,7 @@ def _tell_first_frame(ear: Listener, deployment: Deployment, who: Identity, say:
     )
 
 
-def _tell_frame_fates(
+def _follow_frames(
     ear: Listener, deployment: Deployment, who: Identity, every_s: float, say: Say
 ) -> None:
     """Say what the gateway made of each frame, until one counts or it was long enough.

@@ -282,7 +282,7 @@ def test_what_is_felt_is_bounded_without_an_operator(
     scan_spreads.cache_clear()
     monkeypatch.setattr(worst_module, "_LARGE", 0)
     for spread in every:
-        bound = worst_module._bound_row(room, float(spread), cells)
+        bound = worst_module._bound_responses(room, float(spread), cells)
         heat = room.operator(float(spread))
         moved = [sensitivity(heat, near, room.grid.shape) for near in range(1, 9)]
         truth = [max(moved[:far]) for far in cells] + [np.linalg.norm(heat, axis=0).max()]
@@ -308,7 +308,7 @@ def test_between_walls_along_a_line_there_is_no_such_bound(
     """Heat that comes back from a wall would be more than it says."""
     monkeypatch.setattr(worst_module, "_LARGE", 0)
 
-    assert worst_module._bound_row(SHUT, SHUT.spread_m2, (1,)) is None
+    assert worst_module._bound_responses(SHUT, SHUT.spread_m2, (1,)) is None
 
 
 @pytest.mark.parametrize("room", [*WIDE, PLANE, SHUT])

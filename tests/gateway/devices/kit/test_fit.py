@@ -169,7 +169,7 @@ def test_slots_are_bound_as_they_are_handed_out(
     monkeypatch.setattr(provisioning, "remove_files", lambda *_: None)
     monkeypatch.setattr(provisioning, "copy_files", copy_files)
     board: Any = None
-    provisioning._bring_budget_slots(board, held, lambda _: None)
+    provisioning._ensure_budget_slots(board, held, lambda _: None)
 
     for chip, own in ((b"\xaa", True), (b"\xbb", False)):
         place = Bound(given, held.identity.state_key, chip)

@@ -82,7 +82,7 @@ class Came:
 
 def told(deployment: Deployment, *frames: Frame) -> list[str]:
     said: list[str] = []
-    start._tell_frame_fates(cast(Listener, Came(*frames)), deployment, WHO, 30, said.append)
+    start._follow_frames(cast(Listener, Came(*frames)), deployment, WHO, 30, said.append)
     return said
 
 
