@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .frequency_oracles import project_to_total
+from ..simplex import project_to_total
 
 Floats = NDArray[np.float64]
 Draw = Callable[[int, int], int]

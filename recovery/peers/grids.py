@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .frequency_oracles import project_to_total
+from ..simplex import project_to_total
 
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]

@@ -22,6 +22,7 @@ from edge.core.records import Release
 from edge.mechanisms.quadtree import PROPORTIONS, params_of
 
 from ..noise.sums import NONE_OPENED
+from ..simplex import project_to_total
 from .query import Query
 from .schedule import epsilon_of, predict_deviation
 from .tree import Painted, find_parents, paint_squares
@@ -127,19 +128,20 @@ def _add(link: Whole, parts: Floats, count: int) -> Floats:
 def estimate_density(found: Counts) -> tuple[Floats, Floats]:
     """Return the share of all devices in each cell, even within a square, and its deviation.
 
-    What is negative becomes nought, and the rest adds up to one. How people stand within a square
-    of several cells is not known: a cell of it may as well have nobody or twice its part, and
-    people are whole, so the variance of its share m has m**2 + (m and its noise) / reports beside
-    the noise's, for what became nought may not be. The m**2 is a model, and low for squares of
-    more than two cells.
+    The counts go to the nearest that are not negative and add up to the reports, whose number is
+    public: scaled down to it after what is negative became nought, full squares would pay for the
+    noise of all empty ones. How people stand within a square of several cells is not known: a cell
+    of it may as well have nobody or twice its part, and people are whole, so the variance of its
+    share m has m**2 + (m and its noise) / reports beside the noise's, for what became nought may
+    not be. The m**2 is a model, and low for squares of more than two cells.
+
+    Source: as `recovery.simplex.project_to_total`.
     """
-    kept = np.maximum(found.devices, 0.0)
-    area = found.painted.area.astype(np.float64)
-    if not kept.any():
-        kept = area
-    each = area * kept.sum()
-    mass, noise = kept / each, np.sqrt(found.variance) / each
-    within = np.where(area > 1, np.square(mass) + (mass + noise) / found.reports, 0.0)
+    each = found.painted.area * found.reports
+    mass = project_to_total(found.devices, found.reports) / each
+    noise = np.sqrt(found.variance) / each
+    several = found.painted.area > 1
+    within = np.where(several, np.square(mass) + (mass + noise) / found.reports, 0.0)
     cells = found.painted.expand_to_cells
     return cells(mass), cells(np.sqrt(np.square(noise) + within))
 

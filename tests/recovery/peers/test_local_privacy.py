@@ -12,7 +12,6 @@ from physics.crowds.disk import count_many
 from recovery.disk.channel import channel_of
 from recovery.disk.round import make_round
 from recovery.peers import frequency_oracles
-from recovery.peers.frequency_oracles import project_to_total
 from recovery.peers.local_privacy import (
     distances,
     local_privacy,
@@ -30,6 +29,7 @@ from recovery.peers.sem_geo_i import (
     sum_local_privacy,
 )
 from recovery.peers.sem_geo_i import worst_log_ratio as set_ratio
+from recovery.simplex import project_to_total
 
 # Two measures of how much an answer tells, that must not be taken for each other.
 

@@ -17,7 +17,7 @@ from gateway.mechanisms.quadtree.crowd import release_crowd
 from physics.points import histogram, mnormal
 from recovery.maps.heatmap import Heatmap, Unresolved
 from recovery.quadtree import Query, plan, recover
-from recovery.quadtree.estimate import count_squares
+from recovery.quadtree.estimate import Counts, count_squares, estimate_density
 from recovery.quadtree.schedule import epsilon_of, group_by_map, grow_squares, predict_deviation
 from recovery.quadtree.tree import find_owners, find_parents, paint_squares, square_of
 
@@ -361,3 +361,25 @@ def test_releases_of_another_query_are_refused() -> None:
     for other in (query(users=999), query(adjacency="replace-one"), query(shard=100)):
         with pytest.raises(ValueError, match="not this query's"):
             recover(other, releases)
+
+
+def test_full_squares_do_not_pay_for_the_noise_of_empty_ones() -> None:
+    """Their shares are the true ones within the noise: scaled down, each would be too small."""
+    squares = tuple(square_of(3, column, row) for column in range(8) for row in range(8))
+    truth, world = np.zeros(64), np.random.default_rng(1)
+    truth[::6] = 100.0
+    scaled, found = [], []
+    for _ in range(30):
+        noisy = truth + world.laplace(0, 5.0, 64)
+        counts = Counts(
+            squares, paint_squares(squares, (8, 8)), noisy, np.full(64, 50.0), truth.sum(), 1
+        )
+        mass, sd = estimate_density(counts)
+        kept = np.maximum(noisy, 0)
+        scaled.append((kept / kept.sum() - truth / truth.sum())[truth > 0].mean())
+        found.append((counts.painted.expand_to_cells(truth / truth.sum()) - mass)[mass > 0.05])
+
+        assert mass.sum() == pytest.approx(1.0)
+        assert sd.max() == pytest.approx(math.sqrt(50) / truth.sum())
+    off = math.sqrt(50) / truth.sum()
+    assert abs(np.concatenate(found).mean()) < off < -2 * np.mean(scaled)
