@@ -293,6 +293,8 @@ class Service:
             stack.enter_context(hold_lead(find_place(deployment), vitals.set_part))
             self._store = store = Store.open_for(deployment)
             stack.callback(store.close)
+            # Whose promise was ended has another broker, and letters here are not for that.
+            store.check_not_ended(devices.key_ids)
             vitals.set_part("store", True)
             self._solver = solver = stack.enter_context(
                 Solver(deployment.rounds.solve_s, partial(vitals.set_part, "solver"))

@@ -157,7 +157,7 @@ def check_promise(connection: Any, terms: str, most: Fraction, keys: Mapping[str
     Raises:
         OperatorFault: it may not, or these devices were asked under a promise that was ended.
     """
-    _check_not_ended(connection, keys)
+    check_not_ended(connection, keys)
     check_terms(read_terms(connection), terms)
     check_budget(read_budget(connection), most, find_stored_unit(terms))
 
@@ -186,7 +186,7 @@ def end_promise(
     promised, least = read_terms(connection), read_budget(connection)
     if promised is None or least is None:
         return None
-    _check_not_ended(connection, keys)
+    check_not_ended(connection, keys)
     came = select(newest.c.device, newest.c.key_id).except_(
         select(ended_keys.c.device, ended_keys.c.key_id)
     )
@@ -236,12 +236,18 @@ def list_ended_promises(connection: Any) -> list[tuple[str, float, Ledger]]:
     ]
 
 
-def _check_not_ended(connection: Any, keys: Mapping[str, bytes]) -> None:
+def check_not_ended(connection: Any, keys: Mapping[str, bytes]) -> None:
     """Check that none of these devices was asked under a promise that was ended.
 
     Whatever is promised next: a key keeps to the promise that it was enrolled for, and what it has
     spent is in no ledger that goes on. And whoever starts the folder of an ended promise again
     must neither lower nor end the one that stands.
+
+    Args:
+        keys: of each device, by name.
+
+    Raises:
+        OperatorFault: one was.
     """
     for name, key_id in connection.execute(select(ended_keys).order_by(ended_keys.c.device)):
         if keys.get(name) == key_id:

@@ -269,6 +269,15 @@ class Store:
                 round_rows.write_terms(connection, promised, budget)
         return smaller
 
+    def check_not_ended(self, keys: Mapping[str, bytes]) -> None:
+        """Check that no promise was ended with these keys; see `round_rows.check_not_ended`.
+
+        Raises:
+            OperatorFault: one was.
+        """
+        with self._reads.connect() as connection:
+            round_rows.check_not_ended(connection, keys)
+
     def end_promise(
         self, keys: Mapping[str, bytes] = MappingProxyType({})
     ) -> tuple[int, Fraction] | None:
