@@ -49,8 +49,8 @@ def update(
     logs.log_to_stderr(logging.WARNING)
     if bool(updates) == bool(signed):
         raise OperatorFault(
-            "one of --updates and --send is needed: the owner's file, which signs a release, or "
-            "one that is signed already; boards believe nothing else. Give one of them"
+            "--updates names the owner's file, which signs a release, and --send one that is "
+            "signed already; boards believe nothing else. Give one of them, and not both"
         )
     if signed is not None and (out is not None or mpy):
         raise OperatorFault(
