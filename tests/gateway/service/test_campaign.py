@@ -732,6 +732,8 @@ def test_a_promise_that_ends_under_a_gateway_is_not_begun_again(
     on.store.end_promise()
     with pytest.raises(OperatorFault, match="was ended, for good, and .* has the key"):
         on.campaign.run_rounds(1)
+    with pytest.raises(OperatorFault, match="was ended, for good, and .* has the key"):
+        on.again(on.deployment)
 
     assert on.store.list_charges() == ()
 
