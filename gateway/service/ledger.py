@@ -157,7 +157,7 @@ def check_terms(paid: str | None, asked: str) -> None:
         return
     was, now = _split_terms(paid), _split_terms(asked)
     more = ", ".join(part for part in now if part not in was)
-    what = more or "the same clauses otherwise"
+    what = more or "the same in another order"
     if less := ", ".join(part for part in was if part not in now):
         what = f"{more}, and not {less}" if more else f"no longer {less}"
     raise OperatorFault(

@@ -195,7 +195,8 @@ def end_promise(
         raise OperatorFault(
             f"the promise that is to end was made with other devices than {min(keys)}, and these "
             "would be asked nothing any more in their place. Give --config the deployment file in "
-            "the folder where it was made"
+            "the folder where it was made; if it is this one, and all devices have new keys, run "
+            "a round first"
         )
     spent = list_charges(connection)
     last = connection.scalar(select(func.max(charges.c.id))) or 0

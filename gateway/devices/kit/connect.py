@@ -164,7 +164,8 @@ def settime():
 def _is_stand_in(folder: Path) -> bool:
     """Return whether a folder holds a stand-in's firmware, so all of it is that board's."""
     with suppress(OSError):
-        return (folder / "machine.py").read_text("utf-8", "replace").startswith(MACHINE[:40])
+        found = (folder / "machine.py").read_text("utf-8", "replace")
+        return found.partition("\n")[0] == MACHINE.partition("\n")[0]
     return False
 
 

@@ -18,6 +18,7 @@ from unittest.mock import Mock
 
 import pytest
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
+from structlog.testing import capture_logs
 
 from edge.core import wire
 from edge.core.node import Node
@@ -720,7 +721,10 @@ def test_another_promise_on_the_same_database_does_not_start(
 
     less = on.deployment.privacy.model_copy(update={"epsilon": (9, 1)})
     same = on.deployment.model_copy(update={"privacy": less})
-    on.again(same)
+    with capture_logs() as logged:
+        on.again(same)
+        on.again(same)
+    assert [one["event"] for one in logged] == [campaign.LESS]  # said once, for it holds then
 
 
 def test_a_promise_that_ends_under_a_gateway_is_not_begun_again(

@@ -221,6 +221,7 @@ def test_another_devices_board_is_not_taken_by_accident(desk) -> None:
 
     taken = desk.run(*words, "--settings", desk.own, "--replace")
     assert "ready" in taken.success
+    assert re.search(r"ended +attic: .* Remove it from the fleet", taken.success)
 
 
 @pytest.mark.parametrize(
